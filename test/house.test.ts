@@ -22,7 +22,7 @@ import {
 } from "./support/house.ts"
 
 describe("the house", () => {
-  it("is analysed as it is written", () => {
+  it("has its imports read from the sources", () => {
     assert.isAbove(imports.length, 200)
     assert.isAbove(rooms.length, 10)
     assert.isTrue(imports.some(({ from, to }) => from === "Kernel.ts" && to === "Provider.ts"))

@@ -61,7 +61,7 @@ describe("the specification", () => {
     assert.sameMembers(Object.keys(kinds), pages)
   })
 
-  it("defines each number once", () => {
+  it("defines each rule number once", () => {
     const seen = new Set<string>()
     const repeated = numbers.filter((number) => seen.size === seen.add(number).size)
     assert.deepStrictEqual(repeated, [])

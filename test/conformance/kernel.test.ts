@@ -94,7 +94,7 @@ describe("kernel.json", () => {
     )
   }
 
-  it.live("holds a failed run against the class that its tape names, and fails for one it does not know", () =>
+  it.live("compares a failed run with the error its tape names, and fails for an unknown name", () =>
     Effect.gen(function* () {
       const tape = { ...hash, replies: [{ fail: "boom" }] }
       const played = yield* play(tape, true)

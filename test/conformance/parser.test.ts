@@ -125,7 +125,7 @@ describe("parser.json", () => {
       assert.include(accepted.map(json), json(found.blocks))
     })
   }
-  it("all of them, and how many", () => {
+  it("every vector of the file was run", () => {
     const { agreed, chunkings, disputed, preferred } = counts
     console.log(
       `parser.json: ${agreed} undisputed and ${disputed} disputed (${preferred} read as preferred), ${chunkings} cuts`

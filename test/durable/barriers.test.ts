@@ -121,8 +121,8 @@ const still = (value: unknown): unknown =>
     JSON.stringify(value, (key, field) => (["at", "createdAt", "updatedAt", "workerId"].includes(key) ? 0 : field))
   )
 
-describe("a store that takes the records of a step at once", () => {
-  it.effect("keeps the same journal and state, and tells the same events in the same order (R-23)", () =>
+describe("a store that appends the records of a step at once", () => {
+  it.effect("keeps the same journal and state, and the run emits the same events in the same order (R-23)", () =>
     Effect.gen(function* () {
       const [apart, grouped] = [yield* play({}, (store) => oneByOne(store)), yield* play()]
       assert.deepStrictEqual(still(grouped.journal), still(apart.journal))
@@ -159,17 +159,19 @@ describe("a store that takes the records of a step at once", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has stored everything before the model is called and before a call that acts is entered (R-1, R-2)", () =>
-    Effect.gen(function* () {
-      const { moments } = yield* play()
-      assert.deepStrictEqual(moments, [
-        ["model", "model_started"],
-        // What changes nothing is stored with its result.
-        ["look", "model_started"],
-        ["pay", "launch"],
-        ["model", "model_started"]
-      ])
-    }).pipe(Effect.scoped)
+  it.effect(
+    "has stored everything before the model is called and before a call with effects is entered (R-1, R-2)",
+    () =>
+      Effect.gen(function* () {
+        const { moments } = yield* play()
+        assert.deepStrictEqual(moments, [
+          ["model", "model_started"],
+          // What changes nothing is stored with its result.
+          ["look", "model_started"],
+          ["pay", "launch"],
+          ["model", "model_started"]
+        ])
+      }).pipe(Effect.scoped)
   )
 
   it.effect("needs far fewer transactions than revisions", () =>
@@ -498,7 +500,7 @@ describe("a call that changes nothing", () => {
     return { fiber, go, seen }
   })
 
-  it.effect("is entered while its launch is stored, and told of once it is", () =>
+  it.effect("is entered while its launch is being stored, and emits its start once that is stored", () =>
     Effect.gen(function* () {
       const { go, seen } = yield* looking(Effect.sleep("1 second"))
       yield* TestClock.adjust("999 millis")
@@ -546,38 +548,40 @@ describe("a store that has all records before foreign code runs", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("has it when tokens are counted, a policy is asked, or an empty reply is waited after (R-14, AC-19)", () =>
-    Effect.gen(function* () {
-      const world: World = { transactions: [], moments: [] }
-      const store = yield* watched(world)
-      const window = { ...agent, contextWindow: 100_000 }
-      const count = () => Effect.as(see(world, store, "count"), 1)
-      const policy: Policy.PolicyShape = {
-        authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
-      }
-      const fiber = yield* Kernel.run(window, "go", {
-        runId: "run",
-        provider: MockProvider.make(look, "", replies[1])
-      }).pipe(
-        Effect.provide([
-          kernelOn(world, store),
-          Layer.succeed(PromptPipeline.TokenCounter, count),
-          Layer.succeed(Policy.Policy, policy)
-        ]),
-        Effect.forkChild({ startImmediately: true })
-      )
-      yield* TestClock.adjust(249)
-      yield* see(world, store, "wait")
-      yield* TestClock.adjust(1)
-      yield* Fiber.join(fiber)
-      const lastAt = (moment: string) => [
-        ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
-      ]
-      assert.deepStrictEqual(
-        [lastAt("count"), lastAt("policy"), lastAt("wait")],
-        [["turn_started"], ["model_completed"], ["turn_completed"]]
-      )
-    }).pipe(Effect.scoped)
+  it.effect(
+    "has them when tokens are counted, a policy is asked, or the run waits after an empty reply (R-14, AC-19)",
+    () =>
+      Effect.gen(function* () {
+        const world: World = { transactions: [], moments: [] }
+        const store = yield* watched(world)
+        const window = { ...agent, contextWindow: 100_000 }
+        const count = () => Effect.as(see(world, store, "count"), 1)
+        const policy: Policy.PolicyShape = {
+          authorize: () => Effect.as(see(world, store, "policy"), Policy.allowed)
+        }
+        const fiber = yield* Kernel.run(window, "go", {
+          runId: "run",
+          provider: MockProvider.make(look, "", replies[1])
+        }).pipe(
+          Effect.provide([
+            kernelOn(world, store),
+            Layer.succeed(PromptPipeline.TokenCounter, count),
+            Layer.succeed(Policy.Policy, policy)
+          ]),
+          Effect.forkChild({ startImmediately: true })
+        )
+        yield* TestClock.adjust(249)
+        yield* see(world, store, "wait")
+        yield* TestClock.adjust(1)
+        yield* Fiber.join(fiber)
+        const lastAt = (moment: string) => [
+          ...new Set(world.moments.flatMap(([what, last]) => (what === moment ? [last] : [])))
+        ]
+        assert.deepStrictEqual(
+          [lastAt("count"), lastAt("policy"), lastAt("wait")],
+          [["turn_started"], ["model_completed"], ["turn_completed"]]
+        )
+      }).pipe(Effect.scoped)
   )
 
   it.effect("has them when a policy is asked about the arguments a person changed (AC-19)", () =>
@@ -719,8 +723,8 @@ const toldOfInterrupted = Effect.fnUntraced(function* (
   return told
 })
 
-describe("what a store has taken", () => {
-  it.effect("is told, as the beginning of a run that was interrupted meanwhile (R-23)", () =>
+describe("a record that the store has accepted", () => {
+  it.effect("is published, even if it starts a run that was interrupted meanwhile (R-23)", () =>
     Effect.gen(function* () {
       const world: World = { transactions: [], moments: [] }
       const store = yield* watched(world)
@@ -741,7 +745,7 @@ describe("what a store has taken", () => {
     ["the model is asked", {}, ["run_started", "turn_started", "turn_prepared", "model_started"]],
     ["a hook is heard", { onTurnPrepared: () => Effect.succeed({}) }, ["run_started", "turn_started"]]
   ] as const) {
-    it.effect(`is told before ${before}, though the run was interrupted (DR-7, R-23)`, () =>
+    it.effect(`is published before ${before}, even if the run was interrupted (DR-7, R-23)`, () =>
       Effect.gen(function* () {
         const world: World = { transactions: [], moments: [] }
         const store = yield* watched(world)

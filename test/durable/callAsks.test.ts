@@ -52,7 +52,7 @@ const resumed = (runId: string, provider: MockProvider.Mock, answer: Omit<RunSta
 describe("a call that asks a person", () => {
   const says = () => MockProvider.make(command("book", { train: "T1" }), final("done"))
 
-  it.effect("finds what was answered before, so that one that acted before it asked continues there", () =>
+  it.effect("receives earlier answers when it runs again, so it can continue where it asked", () =>
     Effect.gen(function* () {
       const seen: Array<ReadonlyArray<string>> = []
       const order = Skill.make("order", {
@@ -103,7 +103,7 @@ describe("a call that asks a person", () => {
   it.effect.each([
     [{ approved: false, reason: "later" }, "Declined"],
     [{ approved: false, dismissed: true }, "Dismissed"]
-  ] as const)("learns that the person did not agree: %j", ([answer, tag]) =>
+  ] as const)("receives the refusal of the person: %j", ([answer, tag]) =>
     Effect.gen(function* () {
       const provider = says()
       yield* started("r", provider)

@@ -206,7 +206,7 @@ describe("Kernel.cancel", () => {
     }).pipe(Effect.provide([confirm, kernel(skill)]))
   })
 
-  it.effect("and an answer at the same time: one of the two comes first, and nothing is lost", () => {
+  it.effect("and `Kernel.answer` at the same time lose nothing: one of them comes first", () => {
     const { skill } = endless()
     const confirm = Policy.layer((call) => Effect.succeed(Policy.confirm(`${call.name} costs`)))
     return Effect.gen(function* () {
@@ -229,7 +229,7 @@ describe("Kernel.cancel", () => {
     }).pipe(Effect.provide([confirm, kernel(skill)]))
   })
 
-  it.effect("fails for an unknown run, a completed one and a part of a tree; twice is once", () => {
+  it.effect("fails for an unknown run, a completed one and a child run, and may be repeated", () => {
     const { entered, skill } = endless()
     return Effect.gen(function* () {
       const agent = agentOf(skill)
@@ -263,7 +263,7 @@ describe("Kernel.cancel", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("does not wait for a run that stores a record every moment", () => {
+  it.effect("is not delayed by a run that stores records all the time", () => {
     const quick = Skill.make("quick", {
       description: "Is quick",
       input: Schema.Struct({}),
@@ -279,7 +279,7 @@ describe("Kernel.cancel", () => {
     }).pipe(Effect.provide(kernel(quick)))
   })
 
-  it.effect("is not what interrupting the fiber of a run does: that run stays where it is", () => {
+  it.effect("differs from interrupting the fiber of a run, which leaves the run resumable", () => {
     const { entered, skill, stopped } = endless()
     return Effect.gen(function* () {
       const provider = MockProvider.make(waits("Oslo"))
@@ -310,7 +310,7 @@ describe("RunOptions.signal", () => {
     }).pipe(Effect.provide(kernel(skill)))
   })
 
-  it.effect("that is aborted before the run starts lets no model be asked", () =>
+  it.effect("that is aborted before the run starts prevents every model call", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(final("done"))
       const signal = AbortSignal.abort("too late")
@@ -321,7 +321,7 @@ describe("RunOptions.signal", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("that is aborted after the run changes nothing, and is let go of", () =>
+  it.effect("that is aborted after the run changes nothing, and keeps no listener", () =>
     Effect.gen(function* () {
       const controller = new AbortController()
       const provider = MockProvider.make(final("done"))

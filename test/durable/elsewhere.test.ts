@@ -68,7 +68,7 @@ describe.each(stores)("a run in another process, over %s", (_name, open) => {
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   })
 
-  it.live("is followed to its end, each event once, and continues when the follower leaves", () => {
+  it.live("is followed to its end with each event once, and continues when the follower leaves", () => {
     const gates: Array<() => void> = []
     const look = Skill.make("look", {
       description: "Looks",

@@ -94,26 +94,28 @@ describe("Kernel.follow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("gives one who joins in the middle of a reply what was already said, and the rest as it arrives", () =>
-    Effect.gen(function* () {
-      const { provider, say } = yield* spoken
-      const run = yield* Effect.forkChild(Kernel.run(agentOf(), "?", { provider, runId: "r" }))
-      yield* settle
-      yield* say("Well. ", '<block type="final">one ', "two <b", ">bold</b")
-      yield* settle
-      const { fiber, heard } = yield* listen("r")
-      yield* settle
-      assert.strictEqual(textIn(heard), "Well. one two <b>bold")
-      assert.deepStrictEqual(shapes(heard).slice(-3), ["text_chunk", "block_start", "block_content"])
-      yield* say("> three", "</block>", "end")
-      yield* Fiber.join(run)
-      yield* Fiber.join(fiber)
-      assert.strictEqual(textIn(heard), "Well. one two <b>bold</b> three")
-      assert.deepStrictEqual(revisionsIn(heard), revisionsIn(yield* stored("r")))
-    }).pipe(Effect.provide(kernel()))
+  it.effect(
+    "emits the text so far to a subscriber that joins in the middle of a reply, and the rest as it arrives",
+    () =>
+      Effect.gen(function* () {
+        const { provider, say } = yield* spoken
+        const run = yield* Effect.forkChild(Kernel.run(agentOf(), "?", { provider, runId: "r" }))
+        yield* settle
+        yield* say("Well. ", '<block type="final">one ', "two <b", ">bold</b")
+        yield* settle
+        const { fiber, heard } = yield* listen("r")
+        yield* settle
+        assert.strictEqual(textIn(heard), "Well. one two <b>bold")
+        assert.deepStrictEqual(shapes(heard).slice(-3), ["text_chunk", "block_start", "block_content"])
+        yield* say("> three", "</block>", "end")
+        yield* Fiber.join(run)
+        yield* Fiber.join(fiber)
+        assert.strictEqual(textIn(heard), "Well. one two <b>bold</b> three")
+        assert.deepStrictEqual(revisionsIn(heard), revisionsIn(yield* stored("r")))
+      }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("keeps the order of what happened, with calls between the turns, for any time of joining", () => {
+  it.effect("keeps the order of events for a subscriber that joins at any time", () => {
     const look = Skill.make("look", {
       description: "Looks",
       input: Schema.Struct({}),
@@ -142,7 +144,7 @@ describe("Kernel.follow", () => {
     }).pipe(Effect.provide(kernel(look)))
   })
 
-  it.effect("does not slow the run for one that never reads, which then continues from the store", () =>
+  it.effect("does not slow the run for a subscriber that never reads, which later continues from the store", () =>
     Effect.gen(function* () {
       const { provider, say } = yield* spoken
       const run = yield* Effect.forkChild(Kernel.run(agentOf(), "?", { provider, runId: "r" }))
@@ -176,7 +178,7 @@ describe("Kernel.follow", () => {
     }).pipe(Effect.provide(Layer.provideMerge(kernel(), Limits.layer({ liveEvents: 8 }))))
   )
 
-  it.effect("stops nothing when it is left", () =>
+  it.effect("leaves the run alone when its consumer stops", () =>
     Effect.gen(function* () {
       const { provider, say } = yield* spoken
       const run = yield* Effect.forkChild(Kernel.run(agentOf(), "?", { provider, runId: "r" }))
@@ -189,7 +191,7 @@ describe("Kernel.follow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("ends at a pause, or continues over it to the end of the run", () => {
+  it.effect("ends at a pause, or continues past it to the end of the run", () => {
     const send = Skill.make("send", {
       description: "Sends",
       input: Schema.Struct({}),

@@ -123,7 +123,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("continues from any commit, with the original unchanged and nothing before it run again", () =>
+  it.effect("continues from any commit, with the original unchanged and no earlier call repeated", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       const result = yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
@@ -151,7 +151,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("runs on what was changed: another result, another answer, another context", () =>
+  it.effect("continues with the changed record: another result, another answer, another context", () =>
     Effect.gen(function* () {
       const { entered, layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run", context: { mood: "good" } }), layer)
@@ -188,7 +188,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("shows its own ids to the function that changes it, and starts at revision 1 at the earliest", () =>
+  it.effect("passes the fork's own ids to the function that changes it, and starts at revision 1 at the earliest", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)
@@ -258,7 +258,7 @@ describe("Kernel.fork", () => {
     })
   )
 
-  it.effect("is made of a store that fails for a moment, whether it took the records then or not (R-6)", () =>
+  it.effect("succeeds on a store that fails for a moment, whether that stored the records or not (R-6)", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* world
       yield* Effect.provide(Kernel.run(agent, "go", { runId: "run" }), layer)

@@ -60,7 +60,7 @@ const statusOf = (store: RunStore.RunStoreShape) =>
 
 const bankBlock = `<block type="bank">pay</block>`
 
-describe("a process that lost its run between the launch of a write call and its entry (R-2, R-5)", () => {
+describe("a process that lost its run between launching a write call and entering it (R-2, R-5)", () => {
   for (const { agent: of = agent, name, script, writes } of [
     { name: "a skill", writes: 1, script: { root: [command("pay", { to: "eva" }), final("ok")] } },
     { name: "a protocol", writes: 1, script: { root: [bankBlock, final("ok")] } },
@@ -77,7 +77,7 @@ describe("a process that lost its run between the launch of a write call and its
       script: { root: [plan(["a"]), final("ok")], tasks: { a: [command("pay"), final("A")] } }
     }
   ]) {
-    it.effect(`does not enter ${name} that another process made meanwhile, and stores nothing more`, () =>
+    it.effect(`does not enter ${name} that another process executed meanwhile, and stores nothing more`, () =>
       Effect.gen(function* () {
         const store = yield* RunStore.makeMemory
         const entered: Array<string> = []
@@ -147,7 +147,7 @@ describe("a process that lost its run between the launch of a write call and its
     })
   )
 
-  it.effect("enters the call of a run that nobody took although the clock of the store was set forward", () =>
+  it.effect("enters the call when no other process took the run although the store's clock was set forward", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const entered: Array<string> = []
@@ -164,7 +164,7 @@ describe("a process that lost its run between the launch of a write call and its
     })
   )
 
-  it.effect("tells the model that a call was not started when the store cannot say whose the run is", () =>
+  it.effect("tells the model that a call was not started when the store cannot confirm the lease", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const entered: Array<string> = []

@@ -370,7 +370,7 @@ describe("Kernel.answer", () => {
   )
 
   it.effect(
-    "offers a run whose answer is stored though the store never said so: whoever looks goes on with it (R-6)",
+    "offers a run whose answer is stored although the store never confirmed it, so a worker continues it (R-6)",
     () =>
       Effect.gen(function* () {
         const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")

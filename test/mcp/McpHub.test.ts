@@ -156,7 +156,7 @@ describe("McpHub", () => {
     })
   )
 
-  describe("names skills (AC-13)", () => {
+  describe("names the skills of tools (AC-13)", () => {
     it.live("after server and tool, in the order of the config, with a hash when a name is long or taken", () =>
       Effect.gen(function* () {
         const long = "x".repeat(70)
@@ -228,7 +228,7 @@ describe("McpHub", () => {
     )
   })
 
-  describe("takes a server's annotations as advice (AC-15)", () => {
+  describe("a tool's annotations (AC-15)", () => {
     const hints = { readOnlyHint: true, idempotentHint: true, destructiveHint: false, openWorldHint: false }
     const tools = [
       Hub.tool("plain"),
@@ -243,7 +243,7 @@ describe("McpHub", () => {
         )
       })
 
-    it.live("a tool counts as a write, unless its server is trusted", () =>
+    it.live("are ignored unless the server is trusted: the tool counts as a write", () =>
       Effect.gen(function* () {
         const [plain, reads, sets] = yield* effects({})
         assert.deepStrictEqual(
@@ -267,8 +267,8 @@ describe("McpHub", () => {
     )
   })
 
-  describe("shows descriptions without being misled (S-6, S-8)", () => {
-    it.live("hidden characters as escapes, blocks as text, and no more than the limit", () =>
+  describe("shows the descriptions of tools to a model (S-6, S-8)", () => {
+    it.live("with hidden characters and blocks escaped, up to the limit", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({
           tools: [
@@ -310,7 +310,7 @@ describe("McpHub", () => {
     }
     const second = { ...first, tools: [Hub.tool("add", { description: "Adds and tells" }), Hub.tool("other")] }
 
-    it.live("hides a changed one from skills and block until its new definition is approved", () =>
+    it.live("and hides a changed tool from skills and block until its new definition is approved", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
         yield* Effect.gen(function* () {
@@ -341,7 +341,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and shows a person the new description on one line, without hidden characters and not endlessly", () =>
+    it.live("and shows a person the new description on one line, without hidden characters, up to a limit", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
         yield* Effect.gen(function* () {
@@ -358,7 +358,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("shows one again that changed back, and a new one at once", () =>
+    it.live("and shows a tool again that changed back, and a new tool at once", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
         yield* Effect.gen(function* () {
@@ -371,7 +371,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and does not call one that changed right before the call", () =>
+    it.live("and does not call a tool that changed right before the call", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted(first)
         yield* Effect.gen(function* () {
@@ -386,7 +386,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("across processes in a file, whatever the names of tools", () =>
+    it.live("and keeps the pins in a file for all processes, whatever the names of tools", () =>
       Effect.gen(function* () {
         const server = yield* Hub.scripted({ tools: [Hub.tool("__proto__"), Hub.tool("add", { description: "Adds" })] })
         const file = path.join(path.dirname(server.file), "deep", "pins.json")
@@ -423,7 +423,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("and logs once, in one line, which are hidden and which are left out", () =>
+    it.live("and logs once, in one line, which tools are hidden and which are left out", () =>
       Effect.gen(function* () {
         const said: Array<unknown> = []
         const logger = Logger.make(({ message }) => said.push(message))
@@ -501,7 +501,7 @@ describe("McpHub", () => {
     )
   })
 
-  describe("gives answers as contents (W-15, BP-177)", () => {
+  describe("returns the answer of a tool (W-15, BP-177)", () => {
     const png = "iVBORw0KGgo="
     const results = {
       text: {
@@ -555,7 +555,7 @@ describe("McpHub", () => {
       resources: []
     })
 
-    it.live("texts, pictures and data", () =>
+    it.live("with its texts, pictures and data as contents", () =>
       Effect.gen(function* () {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
@@ -569,7 +569,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("a failed call as a failure, both as a skill and by the block", () =>
+    it.live("as a failure when the call failed, both as a skill and by the block", () =>
       Effect.gen(function* () {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
@@ -586,7 +586,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("a page as a ui_resource that names its server, and its source only on request (CP-5)", () =>
+    it.live("with a page as a ui_resource that names its server, and its source only on request (CP-5)", () =>
       Effect.gen(function* () {
         const { settings } = yield* server
         yield* Effect.gen(function* () {
@@ -617,7 +617,7 @@ describe("McpHub", () => {
       })
     )
 
-    it.live("the beginning of a long answer, and keeps the whole among the media", () =>
+    it.live("truncated when it is long, and keeps the whole among the media", () =>
       Effect.gen(function* () {
         const whole = "é".repeat(150_000)
         const { settings } = yield* Hub.scripted({ tools: [Hub.tool("big")], results: { big: Hub.said(whole) } })
@@ -725,7 +725,7 @@ describe("McpHub", () => {
     )
   })
 
-  describe("handles servers that come and go", () => {
+  describe("follows servers that connect and disconnect", () => {
     it.live("reports a server that is away, and registers its tools once it answers", () =>
       Effect.gen(function* () {
         const side = yield* Support.sideFile

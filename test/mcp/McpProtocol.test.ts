@@ -114,8 +114,8 @@ describe("McpProtocol", () => {
     })
   )
 
-  describe("renders (BP-177, W-15)", () => {
-    it("as one text: data only when there is nothing else, a failure by its message", () => {
+  describe("renders the answer of a server (BP-177, W-15)", () => {
+    it("as one text, with data only when there is nothing else, and a failure by its message", () => {
       const textOf = (value: unknown) => McpProtocol.textOf(McpProtocol.render(value))
       const text = { type: "text", text: "one" }
       assert.strictEqual(textOf({ content: [text], structuredContent: { x: 1, y: 2 } }), "one")
@@ -124,7 +124,7 @@ describe("McpProtocol", () => {
       assert.strictEqual(textOf({ content: [text], isError: true }), "one")
     })
 
-    it("values that are neither resource nor prompt like any other answer", () => {
+    it("like any other answer when it is neither a resource nor a prompt", () => {
       const rendered = [
         McpProtocol.renderResource({ text: "t" }),
         McpProtocol.renderResource({ contents: [7, { uri: "x://a", blob: "%" }] }),
@@ -144,7 +144,7 @@ describe("McpProtocol", () => {
       ])
     })
 
-    it("pictures, sounds and files as media", () => {
+    it("with pictures, sounds and files as media", () => {
       const bytes = new Uint8Array([1, 2, 3])
       const { content, isError } = McpProtocol.render({
         content: [
@@ -177,7 +177,7 @@ describe("McpProtocol", () => {
       )
     })
 
-    it("structured content as data, without its repetition as text", () => {
+    it("with structured content as data, without its repetition as text", () => {
       assert.deepStrictEqual(
         McpProtocol.render({ content: [{ type: "text", text: '{ "x": 1 }' }], structuredContent: { x: 1 } }).content,
         [{ type: "data", data: { x: 1 } }]
@@ -191,7 +191,7 @@ describe("McpProtocol", () => {
       )
     })
 
-    it("a failed call as an error, with its pictures", () => {
+    it("as an error with its pictures when the call failed", () => {
       const answer = McpProtocol.render({
         isError: true,
         content: [
@@ -206,13 +206,13 @@ describe("McpProtocol", () => {
       )
     })
 
-    it("a text that is not a string as JSON, and null as nothing (BP-177)", () => {
+    it("with a text that is not a string as JSON, and null as nothing (BP-177)", () => {
       const items = [{ type: "text", text: 5 }, { text: [true] }, { type: "text" }, { text: null }, { texts: 1 }]
       assert.strictEqual(McpProtocol.textOf(McpProtocol.render(items)), '5\n[true]\n\n\n{"texts":1}')
       assert.strictEqual(McpProtocol.textOf(McpProtocol.render({ type: "text", text: 5 })), "5")
     })
 
-    it("anything else as text, and never fails", () => {
+    it("as text when it is anything else, and never fails", () => {
       const cycle: { self?: unknown } = {}
       cycle.self = cycle
       const texts = [null, "s", 7, true, [], ["a", null, { k: 1 }], { a: [true, null] }, cycle].map((value) =>
@@ -230,7 +230,7 @@ describe("McpProtocol", () => {
       ])
     })
 
-    it("a prompt with its roles, and a resource with its contents", () => {
+    it("with the roles of a prompt and the contents of a resource", () => {
       const said = McpProtocol.renderPrompt({
         messages: [
           { role: "user", content: { type: "text", text: "Hi" } },

@@ -134,7 +134,7 @@ describe("McpServe", () => {
     )
 
     it.live.each(quickly(revisions, (revision) => revision === "2025-06-18" || revision === "2026-07-28"))(
-      "and our own client of revision %s",
+      "over Streamable HTTP to kernai's own client of revision %s",
       (protocolVersion) =>
         Effect.gen(function* () {
           const { token, url } = yield* serve()
@@ -377,7 +377,7 @@ describe("McpServe", () => {
           })
       )
 
-    it.live("by host, origin, content type and token", () =>
+    it.live("with the right host, origin, content type and token", () =>
       Effect.gen(function* () {
         const endpoint = yield* serve()
         const { port } = new URL(endpoint.url)
@@ -417,7 +417,7 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry))
     )
 
-    it.live("not with two Host headers, whichever comes first", () =>
+    it.live("and none with two Host headers, whichever comes first", () =>
       Effect.gen(function* () {
         const { token, url } = yield* serve()
         const { host, pathname, port } = new URL(url)
@@ -522,7 +522,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("ends at a line that is longer than the limit (S-13)", () =>
+  it.live("ends when a client sends a line beyond the limit (S-13)", () =>
     Effect.gen(function* () {
       const parts = ["{", "a".repeat(frameLength / 2), "b".repeat(frameLength / 2)].map((text) =>
         new TextEncoder().encode(text)
@@ -532,7 +532,7 @@ describe("McpServe", () => {
     }).pipe(Effect.provide(registry))
   )
 
-  it.live("but not at many lines that are longer than the limit together", () =>
+  it.live("continues when many lines together are longer than the limit", () =>
     Effect.gen(function* () {
       const pad = "x".repeat(frameLength / 8)
       const line = new TextEncoder().encode(`{"jsonrpc":"2.0","method":"notifications/x","params":{"pad":"${pad}"}}\n`)

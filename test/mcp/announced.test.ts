@@ -43,7 +43,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A
     }).pipe(Effect.provide(SkillRegistry.layer(...skills)))
   )
 
-  describe("sends progress to a client that gave a token", () => {
+  describe("progress of a call", () => {
     /** The progress that the official client receives of the reports of calls, as it arrives. */
     const received = Effect.fnUntraced(function* (transport: Transport) {
       const client = new Client({ name: "oracle", version: "1" })
@@ -77,11 +77,11 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A
       }
     })
 
-    it.effect("over standard streams", () =>
+    it.effect("is sent over standard streams to a client that gave a token", () =>
       received(new StdioClientTransport({ command: process.execPath, args: [script] }) as Transport)
     )
 
-    it.effect("over Streamable HTTP", () =>
+    it.effect("is sent over Streamable HTTP to a client that gave a token", () =>
       Effect.gen(function* () {
         const { authorization, url } = yield* served
         const requestInit = { headers: { authorization } }

@@ -66,7 +66,7 @@ layer(Support.platform, { excludeTestServices: true })("A transport of the appli
     })
   )
 
-  it.effect("fails calls by name when it cannot be opened, without its own words", () =>
+  it.effect("fails calls with the server's name when it cannot be opened, without the text of its error", () =>
     Effect.gen(function* () {
       const server = yield* McpConfig.custom("it", Effect.fail("key sk-SECRET"))
       const connection = yield* McpConnection.make(server)

@@ -196,48 +196,50 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("W
     }).pipe(Effect.provide(Hub.hub({ s: stdio })))
   )
 
-  it.effect("comes as the answer of the call in revision 2026-07-28, which is sent again with the values", () =>
-    Effect.gen(function* () {
-      const seen: Array<unknown> = []
-      const seat = Effect.fnUntraced(function* () {
-        const { inputResponses, requestState } = yield* McpSchema.McpRequestContext
-        seen.push([inputResponses, requestState])
-        return inputResponses === undefined
-          ? new McpSchema.InputRequired({
-              requestState: "opaque",
-              inputRequests: {
-                seat: {
-                  method: "elicitation/create",
-                  params: {
-                    mode: "form",
-                    message: "Which seat?",
-                    requestedSchema: { type: "object", properties: { seat: { type: "string" } }, required: ["seat"] }
+  it.effect(
+    "arrives as the answer of the call in revision 2026-07-28, and the call is sent again with the values",
+    () =>
+      Effect.gen(function* () {
+        const seen: Array<unknown> = []
+        const seat = Effect.fnUntraced(function* () {
+          const { inputResponses, requestState } = yield* McpSchema.McpRequestContext
+          seen.push([inputResponses, requestState])
+          return inputResponses === undefined
+            ? new McpSchema.InputRequired({
+                requestState: "opaque",
+                inputRequests: {
+                  seat: {
+                    method: "elicitation/create",
+                    params: {
+                      mode: "form",
+                      message: "Which seat?",
+                      requestedSchema: { type: "object", properties: { seat: { type: "string" } }, required: ["seat"] }
+                    }
                   }
                 }
-              }
-            })
-          : new McpSchema.CallToolResult({ content: [{ type: "text", text: JSON.stringify(inputResponses) }] })
-      })
-      const tool = new McpSchema.Tool({ name: "book", inputSchema: { type: "object" } })
-      const url = yield* Everything.modern(
-        Layer.effectDiscard(
-          McpServer.McpServer.use((server) =>
-            server.addTool({ tool, annotations: Everything.noAnnotations, handle: () => seat() })
+              })
+            : new McpSchema.CallToolResult({ content: [{ type: "text", text: JSON.stringify(inputResponses) }] })
+        })
+        const tool = new McpSchema.Tool({ name: "book", inputSchema: { type: "object" } })
+        const url = yield* Everything.modern(
+          Layer.effectDiscard(
+            McpServer.McpServer.use((server) =>
+              server.addTool({ tool, annotations: Everything.noAnnotations, handle: () => seat() })
+            )
           )
         )
-      )
-      const settings = { url, protocolVersion: "2026-07-28" }
-      yield* Effect.gen(function* () {
-        yield* answered({ approved: true, values: { seat: "12A" } })
-        assert.deepStrictEqual((yield* outputs)[0], `{"seat":{"action":"accept","content":{"seat":"12A"}}}`)
-        const accepted = { seat: { action: "accept", content: { seat: "12A" } } }
-        assert.deepStrictEqual(seen, [
-          [undefined, undefined],
-          [undefined, undefined],
-          [accepted, "opaque"]
-        ])
-      }).pipe(Effect.provide(kernel(MockProvider.make(command("mcp_s__book"), final("done")), settings)))
-    })
+        const settings = { url, protocolVersion: "2026-07-28" }
+        yield* Effect.gen(function* () {
+          yield* answered({ approved: true, values: { seat: "12A" } })
+          assert.deepStrictEqual((yield* outputs)[0], `{"seat":{"action":"accept","content":{"seat":"12A"}}}`)
+          const accepted = { seat: { action: "accept", content: { seat: "12A" } } }
+          assert.deepStrictEqual(seen, [
+            [undefined, undefined],
+            [undefined, undefined],
+            [accepted, "opaque"]
+          ])
+        }).pipe(Effect.provide(kernel(MockProvider.make(command("mcp_s__book"), final("done")), settings)))
+      })
   )
 
   describe("a model", () => {

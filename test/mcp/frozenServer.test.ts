@@ -37,7 +37,7 @@ const freezing = Effect.fnUntraced(function* (method: string) {
 })
 
 describe("A server that freezes", () => {
-  it.effect("ends a call at its time limit, and is waited for visibly after 5 seconds", () =>
+  it.effect("ends a call at its time limit, with a log entry when the wait takes 5 seconds", () =>
     Effect.gen(function* () {
       const { connection, isFrozen, lines, logs } = yield* freezing("tools/call")
       const calling = yield* Effect.forkChild(Effect.provide(Effect.flip(connection.callTool("write", {})), logs))
@@ -53,7 +53,7 @@ describe("A server that freezes", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("ends a connection at its time limit, and is waited for visibly after 5 seconds", () =>
+  it.effect("ends a connection at its time limit, with a log entry when the wait takes 5 seconds", () =>
     Effect.gen(function* () {
       const { connection, isFrozen, lines, logs } = yield* freezing("initialize")
       const connecting = yield* Effect.forkChild(Effect.provide(Effect.flip(connection.info), logs))

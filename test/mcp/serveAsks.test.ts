@@ -142,7 +142,7 @@ describe("A server of skills", () => {
         return yield* body(yield* client(yield* McpServe.http(), reply))
       }).pipe(Effect.provide(Layer.merge(skills, careful)))
 
-    it.live("and runs it", () =>
+    it.live("and runs the call when it is confirmed", () =>
       served(seat, ({ asked, call }) =>
         Effect.gen(function* () {
           assert.strictEqual(yield* call("book"), "booked 12A")
@@ -151,7 +151,7 @@ describe("A server of skills", () => {
       )
     )
 
-    it.live("and fails it when it is refused, or if there is no person", () =>
+    it.live("and fails the call when it is refused, or if there is no person", () =>
       Effect.gen(function* () {
         yield* served(
           () => ({ action: "decline" }),
@@ -167,7 +167,7 @@ describe("A server of skills", () => {
   })
 
   describe("of an agent", () => {
-    it.live("asks what its run asks, and answers with the end of the run", () =>
+    it.live("asks the questions of its run, and answers with the result of the run", () =>
       Effect.gen(function* () {
         const { asked, call } = yield* client(yield* McpServe.http(), seat)
         assert.strictEqual(yield* call("clerk", { input: "pay and book" }), "all done")
@@ -175,7 +175,7 @@ describe("A server of skills", () => {
       }).pipe(Effect.provide(agents(command("pay", { amount: 7 }) + command("book"), final("all done"))))
     )
 
-    it.live("fails as it did where the client cannot ask", () =>
+    it.live("fails when the client cannot ask", () =>
       Effect.gen(function* () {
         const { call } = yield* client(yield* McpServe.http(), undefined)
         assert.match(yield* call("clerk", { input: "pay" }), /is paused: approval_required/)

@@ -75,7 +75,7 @@ describe("a request of a server on a line", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("is not answered any more when the server takes it back", () =>
+  it.effect("is not answered after the server cancelled it", () =>
     Effect.gen(function* () {
       const { cancelled, receive, transport } = yield* session
       const interrupted = yield* Deferred.make<void>()

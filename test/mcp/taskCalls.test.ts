@@ -18,7 +18,7 @@ const research = command("mcp_s__simulate-research-query", { topic: "python", am
 
 layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A tool that runs as a task", (it) => {
   it.effect.each(["stdio", "streamableHttp"] as const)(
-    "of the official server is polled, asks its question and gives its result, over %s",
+    "of the official server is polled, asks its question and returns its result, over %s",
     (transport) =>
       Effect.gen(function* () {
         const settings =
@@ -120,7 +120,7 @@ layer(Layer.empty)("A task", (it) => {
     })
   )
 
-  it.effect("is not begun where the server offers none", () =>
+  it.effect("is not used when the server offers no tasks", () =>
     Effect.gen(function* () {
       const { inner, sent } = server("working")
       const transport = TaskCalls.over(inner, { capabilities: {} })

@@ -155,7 +155,7 @@ describe("a conversation of 200 turns", () => {
   // Most of its time goes to adapters that encode a growing history.
   if (isLong) {
     it.effect.prop(
-      "over many runs, with what was said before as history",
+      "stays inside the window over many runs that share a history",
       [Schema.Int],
       ([seed]) =>
         Effect.gen(function* () {
@@ -248,7 +248,7 @@ describe("a run stopped at any commit", () => {
     )
   }
 
-  it.effect("is checked by something that sees a broken one", () =>
+  it.effect("is checked by a validator that rejects a broken one", () =>
     Effect.gen(function* () {
       const check = yield* wires
       const call = Message.assistant(Content.toolUse("c", "look", {}))

@@ -75,7 +75,7 @@ const traceOf = (items: ReadonlyArray<Item>): ReadonlyArray<string> =>
 
 describe("a conversation over Responses", () => {
   it.effect.prop(
-    "sends back every item of the model in its order, and is one that OpenAI takes",
+    "sends back every item of the model in order, in requests that OpenAI accepts",
     [Schema.Int],
     ([seed]) =>
       Effect.gen(function* () {

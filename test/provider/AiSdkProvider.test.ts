@@ -190,7 +190,7 @@ describe("AiSdkProvider", () => {
       }).pipe(Effect.provide(kernel(add)))
     )
 
-    it.effect(`shows a model of ${version} media as that version holds them`, () =>
+    it.effect(`sends a model of ${version} media in the form of that version`, () =>
       Effect.gen(function* () {
         const { asked, model } = scripted(version, [say("ok"), endings[version]])
         const provider = AiSdkProvider.fromModel(model)
@@ -242,7 +242,7 @@ describe("AiSdkProvider", () => {
     )
   }
 
-  it.effect("gives an image the model made, and a text in the place of one that cannot be had", () =>
+  it.effect("emits an image that the model made, and a text in place of one that cannot be read", () =>
     Effect.gen(function* () {
       const file = { type: "file", mediaType: "image/png" }
       const address = { type: "url", url: new URL("https://x.test/a.png") }
@@ -261,7 +261,7 @@ describe("AiSdkProvider", () => {
     })
   )
 
-  it.effect("keeps apart calls that share an id, and passes over what a vendor ran itself (R-24)", () =>
+  it.effect("distinguishes calls that share an id, and skips calls that the vendor ran itself (R-24)", () =>
     Effect.gen(function* () {
       const { model } = scripted("v4", [
         { type: "tool-call", toolCallId: "x", toolName: "add", input: "{}" },
@@ -282,56 +282,63 @@ describe("AiSdkProvider", () => {
     })
   )
 
-  it.effect("fails typed and shows no secret: refused, out of requests, cut, broken (S-7, AC-4)", () =>
-    Effect.gen(function* () {
-      const agent = Agent.make({ instructions: "", model: "m" })
-      const seen = []
-      for (const reply of [
-        apiError(401),
-        apiError(429, { responseHeaders: { "Retry-After": "90" } }),
-        apiError(400),
-        Object.assign(new Error("no key"), { name: "AI_LoadAPIKeyError" }),
-        [say("half")],
-        [say("half"), { type: "error", error: apiError(529, { isRetryable: false }) }],
-        [say("half"), { type: "error", error: "Bearer sk-SECRET-0123456789" }]
-      ]) {
-        const { asked, model } = scripted("v4", reply)
-        const run = yield* told(agent, "hi", { provider: AiSdkProvider.fromModel(model) })
-        if (run.failure?._tag !== "ProviderError") throw new Error(`no ProviderError but ${run.text}`)
-        seen.push([run.failure.reason, run.failure.retryAt, asked.length])
-        assert.notInclude(JSON.stringify(run), "SECRET")
-      }
-      assert.deepStrictEqual(seen, [
-        ["authentication", undefined, 1],
-        ["rate_limited", 90_000, 1],
-        ["invalid_request", undefined, 1],
-        ["not_configured", undefined, 1],
-        ["incomplete", undefined, 1],
-        ["overloaded", undefined, 1],
-        ["server_error", undefined, 1]
-      ])
-    }).pipe(Effect.provide(kernel()))
+  it.effect(
+    "fails with a typed error without secrets when refused, rate limited, truncated or broken (S-7, AC-4)",
+    () =>
+      Effect.gen(function* () {
+        const agent = Agent.make({ instructions: "", model: "m" })
+        const seen = []
+        for (const reply of [
+          apiError(401),
+          apiError(429, { responseHeaders: { "Retry-After": "90" } }),
+          apiError(400),
+          Object.assign(new Error("no key"), { name: "AI_LoadAPIKeyError" }),
+          [say("half")],
+          [say("half"), { type: "error", error: apiError(529, { isRetryable: false }) }],
+          [say("half"), { type: "error", error: "Bearer sk-SECRET-0123456789" }]
+        ]) {
+          const { asked, model } = scripted("v4", reply)
+          const run = yield* told(agent, "hi", { provider: AiSdkProvider.fromModel(model) })
+          if (run.failure?._tag !== "ProviderError") throw new Error(`no ProviderError but ${run.text}`)
+          seen.push([run.failure.reason, run.failure.retryAt, asked.length])
+          assert.notInclude(JSON.stringify(run), "SECRET")
+        }
+        assert.deepStrictEqual(seen, [
+          ["authentication", undefined, 1],
+          ["rate_limited", 90_000, 1],
+          ["invalid_request", undefined, 1],
+          ["not_configured", undefined, 1],
+          ["incomplete", undefined, 1],
+          ["overloaded", undefined, 1],
+          ["server_error", undefined, 1]
+        ])
+      }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("classifies a vendor's response by its status and document, and passes no text of it on (R-13, S-7)", () =>
-    Effect.gen(function* () {
-      const tooLong = { type: "error", error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" } }
-      for (const [status, more, reason] of [
-        [400, { data: tooLong }, "context_length"],
-        [400, { responseBody: JSON.stringify(tooLong) }, "context_length"],
-        [400, { data: { error: { message: "'x' is required" } } }, "invalid_request"],
-        [400, { responseBody: "<html>" }, "invalid_request"],
-        [429, { data: { error: { code: "insufficient_quota" } } }, "quota_exhausted"]
-      ] as const) {
-        const { asked, model } = scripted("v4", apiError(status, more))
-        const error = yield* Effect.flip(read(AiSdkProvider.fromModel(model).stream(request())))
-        assert.deepStrictEqual([error.reason, asked.length], [reason, 1])
-        assert.notMatch(error.message, /too long:|required|html/)
-      }
-    })
+  it.effect(
+    "classifies a vendor's response by its status and document, and passes on none of its text (R-13, S-7)",
+    () =>
+      Effect.gen(function* () {
+        const tooLong = {
+          type: "error",
+          error: { type: "invalid_request_error", message: "prompt is too long: 9 > 8" }
+        }
+        for (const [status, more, reason] of [
+          [400, { data: tooLong }, "context_length"],
+          [400, { responseBody: JSON.stringify(tooLong) }, "context_length"],
+          [400, { data: { error: { message: "'x' is required" } } }, "invalid_request"],
+          [400, { responseBody: "<html>" }, "invalid_request"],
+          [429, { data: { error: { code: "insufficient_quota" } } }, "quota_exhausted"]
+        ] as const) {
+          const { asked, model } = scripted("v4", apiError(status, more))
+          const error = yield* Effect.flip(read(AiSdkProvider.fromModel(model).stream(request())))
+          assert.deepStrictEqual([error.reason, asked.length], [reason, 1])
+          assert.notMatch(error.message, /too long:|required|html/)
+        }
+      })
   )
 
-  it.effect("reads reasons to end in either form, and vouches for none it does not know (AC-4)", () =>
+  it.effect("reads finish reasons in either form, and maps unknown ones to other (AC-4)", () =>
     Effect.gen(function* () {
       for (const [given, expected] of [
         ["length", "length"],
@@ -385,7 +392,7 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("passes over what a model wants back and JSON cannot hold (R-22)", () =>
+  it.effect("skips metadata of the vendor that JSON cannot represent (R-22)", () =>
     Effect.gen(function* () {
       const throwing = {
         get s() {
@@ -408,7 +415,7 @@ describe("AiSdkProvider", () => {
     })
   )
 
-  it.effect("waits no longer for a model to begin than for a service, wherever it hangs (F4)", () =>
+  it.effect("limits the wait for the first part of a reply, wherever the model hangs (F4)", () =>
     Effect.gen(function* () {
       const never = new Promise<never>(() => {})
       const { model } = scripted("v4", [say("hi"), endings.v4])
@@ -455,7 +462,7 @@ describe("AiSdkProvider", () => {
     })
   )
 
-  it.effect("keeps no more of what a model wants back than a reply may hold (R-20)", () =>
+  it.effect("limits metadata of the vendor to the size of a reply (R-20)", () =>
     Effect.gen(function* () {
       const note = (id: number) => ({
         type: "reasoning-start",
@@ -468,7 +475,7 @@ describe("AiSdkProvider", () => {
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, replyLength: 800 }))
   )
 
-  it.effect("delivers nothing of a read that exceeds the limit of a reply (R-20)", () =>
+  it.effect("emits nothing of a read that exceeds the limit of a reply (R-20)", () =>
     Effect.gen(function* () {
       const { model } = scripted("v4", [say("far too long"), endings.v4])
       const said: Array<string> = []
@@ -538,7 +545,7 @@ describe("AiSdkProvider.adapters", () => {
     }).pipe(Effect.provide(withEnv({})))
   )
 
-  it.effect("names only the package when everything else is there", () =>
+  it.effect("names only the package when the key is set", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(AiSdkProvider.fromPackage("cohere"))
       assert.deepInclude(error, { package: "@ai-sdk/cohere", provider: "cohere" })
@@ -566,7 +573,7 @@ describe("AiSdkProvider.adapters", () => {
     ["vertex", "GOOGLE_VERTEX_API_KEY", undefined]
   ]
   for (const [key, set, variable] of incomplete) {
-    it.effect(`names ${variable ?? "only the package"} when ${key} is set up with ${set || "nothing"}`, () =>
+    it.effect(`names ${variable ?? "only the package"} for ${key} when the environment has ${set || "nothing"}`, () =>
       Effect.gen(function* () {
         const error = yield* Effect.flip(AiSdkProvider.fromPackage(key))
         assert.strictEqual(error.variable, variable)
@@ -574,7 +581,7 @@ describe("AiSdkProvider.adapters", () => {
     )
   }
 
-  it.effect("makes a model string work by a package that is there, with its key", () => {
+  it.effect("resolves a model string with an installed package and its key", () => {
     const made: Array<unknown> = []
     const bedrock = {
       VERSION: () => "1",

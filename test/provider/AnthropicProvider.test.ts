@@ -30,7 +30,7 @@ const tool = { name: "add", description: "Adds", inputSchema: { type: "object" }
 const bodyFor = (model: string, generation: object) =>
   Effect.map(bodyOf("anthropic", request({ model: Model.make(model), generation })), (body) => body as object)
 
-describe("AnthropicProvider, asking", () => {
+describe("a request of AnthropicProvider", () => {
   it.effect("joins the results of one turn's native calls and keeps everything else apart", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
@@ -86,7 +86,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("gives thinking back to the model that thought it, and to no other (CP-9)", () =>
+  it.effect("sends thinking back to the model it came from, and to no other (CP-9)", () =>
     Effect.gen(function* () {
       const thought = (origin: Content.Json, signature: Content.Json) => Content.thinking("Hm.", { origin, signature })
       const own = { provider: "anthropic", model: "m-text" }
@@ -119,7 +119,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("looks media up by id, and names missing ones", () =>
+  it.effect("reads media by id, and names missing ones", () =>
     Effect.gen(function* () {
       const stored = new Map([["media_1", new Uint8Array([1, 2, 3])]])
       const media: MediaLookup = {
@@ -157,7 +157,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("recognizes a picture without a type by its first bytes, and leaves reading an address to the vendor", () =>
+  it.effect("recognizes an image without a type by its first bytes, and passes a URL on to the vendor", () =>
     Effect.gen(function* () {
       const files: ReadonlyArray<readonly [type: string, bytes: ReadonlyArray<number>]> = [
         ["image/png", [0x89, 0x50, 0x4e, 0x47]],
@@ -179,7 +179,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("fails if the store of its media cannot be read, rather than sending less", () =>
+  it.effect("fails when the media store cannot be read instead of omitting the media", () =>
     Effect.gen(function* () {
       const down = new StoreError({ operation: "read media", reason: "unavailable", detail: "the database is gone" })
       const picture = Content.image({ fileId: "media_1", mediaType: "image/png" })
@@ -205,7 +205,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("leaves out what a newer model does not take, and asks it to think its own way", () =>
+  it.effect("omits options that a newer model does not accept, and requests its form of thinking", () =>
     Effect.gen(function* () {
       const options = { temperature: 0, topP: 0.5, thinking: { budget: 2048, effort: "low" } }
       assert.deepInclude(yield* bodyFor("claude-opus-4-8", options), {
@@ -233,7 +233,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("lays an output_config of its own over the effort of every vendor", () =>
+  it.effect("prefers its own `output_config` over the common effort setting", () =>
     Effect.gen(function* () {
       const format = { type: "json_schema", schema: { type: "object" } }
       const extra = { anthropic: { output_config: { format } } }
@@ -242,7 +242,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("lays settings of its own for thinking over those of every vendor, of which a model takes one kind", () =>
+  it.effect("prefers its own thinking settings over the common ones, of which a model accepts one kind", () =>
     Effect.gen(function* () {
       const thinking = (model: string, own: Content.Json) =>
         Effect.map(
@@ -261,7 +261,7 @@ describe("AnthropicProvider, asking", () => {
     })
   )
 
-  it.effect("takes extras only under its own name", () =>
+  it.effect("reads extra settings only under its own name", () =>
     Effect.gen(function* () {
       const body = yield* bodyFor("m", { extra: { top_k: 1, anthropic: { service_tier: "auto" }, openai: { n: 2 } } })
       assert.deepInclude(body, { service_tier: "auto" })
@@ -294,7 +294,7 @@ describe("AnthropicProvider, asking", () => {
   )
 
   it.effect(
-    "leaves out a model's empty reply, a reply of another's thoughts, and empty texts beside others (W-18)",
+    "omits an empty reply, a reply with only another model's thinking, and empty texts beside others (W-18)",
     () =>
       Effect.gen(function* () {
         const thought = Content.thinking("Hm.", { origin: { provider: "google", model: "m-text" }, signature: "s" })
@@ -317,7 +317,7 @@ describe("AnthropicProvider, asking", () => {
   )
 })
 
-describe("AnthropicProvider, reading", () => {
+describe("a reply to AnthropicProvider", () => {
   it.effect("reads thinking with its signature, text, and native calls in fragments", () =>
     Effect.gen(function* () {
       const { parts, text } = yield* reading(
@@ -425,7 +425,7 @@ describe("AnthropicProvider, reading", () => {
     )
   }
 
-  it.effect("reads the content with which a message begins, which may be the whole reply (BP-108, R-24)", () =>
+  it.effect("reads the content of the first event, which may be the whole reply (BP-108, R-24)", () =>
     Effect.gen(function* () {
       const call = { type: "tool_use", id: "toolu_1", name: "add", input: { x: 1 } }
       const begun = (stop_reason: string | null) => ({
@@ -442,7 +442,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("keeps a call that another one replaces without an end (R-24)", () =>
+  it.effect("keeps a call that is not ended before the next one starts (R-24)", () =>
     Effect.gen(function* () {
       const call = (id: string, x: number) => [
         { type: "content_block_start", index: 0, content_block: { type: "tool_use", id, name: "add", input: {} } },
@@ -519,7 +519,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("reports a withheld reply, which its error calls a bad request", () =>
+  it.effect("reports a withheld reply as such although its error says bad request", () =>
     Effect.gen(function* () {
       const said = (message: string) =>
         Effect.flip(
@@ -534,7 +534,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("fails with an error whose type a gateway left out, and passes over deltas it does not know (BP-110)", () =>
+  it.effect("fails with an error whose type a gateway omitted, and ignores unknown deltas (BP-110)", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(
         reading(
@@ -550,7 +550,7 @@ describe("AnthropicProvider, reading", () => {
     })
   )
 
-  it.effect("fails with the error a whole reply is, with or without a type around it (BP-110)", () =>
+  it.effect("fails when the whole reply is an error, with or without a type around it (BP-110)", () =>
     Effect.gen(function* () {
       for (const type of [{ type: "error" }, {}]) {
         const said = JSON.stringify({ ...type, error: { type: "overloaded_error", message: "Overloaded" } })

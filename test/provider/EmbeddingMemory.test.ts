@@ -5,7 +5,7 @@ import { Memory } from "kernai"
 import { EmbeddingMemory } from "kernai/provider"
 
 describe("EmbeddingMemory", () => {
-  it.effect("compares with the embedding model of the context", () => {
+  it.effect("embeds entries and queries with the EmbeddingModel of the context", () => {
     const model = Layer.effect(
       EmbeddingModel.EmbeddingModel,
       EmbeddingModel.make({

@@ -123,7 +123,7 @@ describe("GeminiInteractionsProvider", () => {
     })
   )
 
-  it.effect("takes the arguments of a call as an object, as a text, or in pieces", () =>
+  it.effect("reads the arguments of a call from an object, a text or pieces", () =>
     Effect.gen(function* () {
       const start = (step: object) => ({ event_type: "step.start", index: 0, step: { type: "function_call", ...step } })
       const end = { event_type: "interaction.completed", error: null, interaction: { status: "requires_action" } }
@@ -140,7 +140,7 @@ describe("GeminiInteractionsProvider", () => {
     })
   )
 
-  it.effect("gives a medium the model made, once however it comes", () =>
+  it.effect("emits a medium that the model made once, in whatever form it arrives", () =>
     Effect.gen(function* () {
       const png = { type: "image", mime_type: "image/png", data: "AQID" }
       const wav = { type: "audio", mime_type: "audio/wav", data: "AQID" }

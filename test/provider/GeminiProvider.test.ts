@@ -61,7 +61,7 @@ describe("GeminiProvider", () => {
     })
   )
 
-  it.effect("lays settings of its own over those of every vendor, one by one", () =>
+  it.effect("prefers each of its own settings over the common one", () =>
     Effect.gen(function* () {
       const extra = {
         google: { generationConfig: { topK: 5, seed: 2 } },
@@ -78,7 +78,7 @@ describe("GeminiProvider", () => {
   )
 
   it.effect(
-    "lays settings of its own for thinking over those of every vendor, of which a model takes a budget or a level",
+    "prefers its own thinking settings over the common ones, of which a model accepts a budget or a level",
     () =>
       Effect.gen(function* () {
         const thinking = (own: Content.Json) =>
@@ -149,7 +149,7 @@ describe("GeminiProvider", () => {
     })
   )
 
-  it.effect("gives the signature of a call back with that call", () =>
+  it.effect("sends the signature of a call back with that call", () =>
     Effect.gen(function* () {
       const call = { functionCall: { name: "add", args: { x: 1 } }, thoughtSignature: "sig" }
       const { asked, parts } = yield* reading({
@@ -246,7 +246,7 @@ describe("GeminiProvider", () => {
     })
   )
 
-  it.effect("gives an image the model made, but not one of its thoughts", () =>
+  it.effect("emits an image that the model made, but no image of its thinking", () =>
     Effect.gen(function* () {
       const inlineData = { mimeType: "image/png", data: "AQID" }
       const parts = [{ text: "Here: " }, { inlineData, thought: true }, { inlineData }]
@@ -267,36 +267,34 @@ describe("GeminiProvider", () => {
     )
   )
 
-  it.effect("a body that ends without a reason was cut", () =>
+  it.effect("reports a body without a finish reason as truncated", () =>
     Effect.map(Effect.flip(reading({ candidates: [{ content: { parts: [{ text: "x" }] } }] })), (error) =>
       assert.strictEqual(error.reason, "incomplete")
     )
   )
 
-  it.effect(
-    "hears why a stream ends where that is said outside its events, wherever the network cuts it (BP-110)",
-    () =>
-      Effect.gen(function* () {
-        const said = `data: ${JSON.stringify({ candidates: [{ content: { parts: [{ text: "x" }] } }] })}\n\n`
-        const error = { code: 429, status: "RESOURCE_EXHAUSTED" }
-        for (const end of [JSON.stringify({ error }, undefined, 1), JSON.stringify([{ error }])]) {
-          const bytes = new TextEncoder().encode(said + end)
-          for (let cut = 1; cut < bytes.length; cut++) {
-            const body = () =>
-              new ReadableStream({
-                start: (controller) => {
-                  controller.enqueue(bytes.slice(0, cut))
-                  controller.enqueue(bytes.slice(cut))
-                  controller.close()
-                }
-              })
-            const http = stub(() => Effect.sync(() => new Response(body())))
-            const provider = yield* Effect.provide(vendor("google")({}), http.layer)
-            const failed = yield* Effect.flip(read(provider.stream(request())))
-            assert.strictEqual(failed.reason, "rate_limited")
-          }
+  it.effect("reads an error outside the events of a stream, wherever the network cuts it (BP-110)", () =>
+    Effect.gen(function* () {
+      const said = `data: ${JSON.stringify({ candidates: [{ content: { parts: [{ text: "x" }] } }] })}\n\n`
+      const error = { code: 429, status: "RESOURCE_EXHAUSTED" }
+      for (const end of [JSON.stringify({ error }, undefined, 1), JSON.stringify([{ error }])]) {
+        const bytes = new TextEncoder().encode(said + end)
+        for (let cut = 1; cut < bytes.length; cut++) {
+          const body = () =>
+            new ReadableStream({
+              start: (controller) => {
+                controller.enqueue(bytes.slice(0, cut))
+                controller.enqueue(bytes.slice(cut))
+                controller.close()
+              }
+            })
+          const http = stub(() => Effect.sync(() => new Response(body())))
+          const provider = yield* Effect.provide(vendor("google")({}), http.layer)
+          const failed = yield* Effect.flip(read(provider.stream(request())))
+          assert.strictEqual(failed.reason, "rate_limited")
         }
-      })
+      }
+    })
   )
 
   it.effect("ignores a line that is neither an event nor an error", () =>

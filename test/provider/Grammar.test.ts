@@ -239,7 +239,7 @@ describe("Grammar", () => {
     assert.isFalse(fits({ anyOf: [tooFew, { type: "null" }] }, "[null]"))
   })
 
-  it("separates empty structs, additional keys and members that never occur", () => {
+  it("distinguishes empty structs, additional keys and members that never occur", () => {
     const fits = (schema: { readonly [key: string]: Schema.Json }) =>
       Gbnf.matcher(Gbnf.read(Grammar.toGbnf(Grammar.fromJsonSchema(schema))))
     const notNull = fits({ not: { type: "null" } })

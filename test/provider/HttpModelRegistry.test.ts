@@ -73,29 +73,31 @@ describe("HttpModelRegistry", () => {
     })
   )
 
-  it.effect("asks a reasoner on Azure as OpenAI is asked: its own limit, no sampling options (W-18)", () =>
-    Effect.gen(function* () {
-      const client = http()
-      const env = { AZURE_API_KEY: "k-1", AZURE_RESOURCE_NAME: "team" }
-      for (const id of ["gpt-5", "o4-mini", "gpt-4o"]) {
-        const { model, provider } = yield* Effect.provide(
-          resolve(`azure/${id}`),
-          configured(HttpModelRegistry.layer, client, env)
+  it.effect(
+    "sends a reasoning model on Azure what OpenAI accepts: its own token limit, no sampling options (W-18)",
+    () =>
+      Effect.gen(function* () {
+        const client = http()
+        const env = { AZURE_API_KEY: "k-1", AZURE_RESOURCE_NAME: "team" }
+        for (const id of ["gpt-5", "o4-mini", "gpt-4o"]) {
+          const { model, provider } = yield* Effect.provide(
+            resolve(`azure/${id}`),
+            configured(HttpModelRegistry.layer, client, env)
+          )
+          yield* read(provider.stream(request({ model, generation: { temperature: 0.2, maxTokens: 50 } })))
+        }
+        const settings = client.asked.map(({ body }) =>
+          Object.entries(body as object).filter(([name]) => /temperature|max/.test(name))
         )
-        yield* read(provider.stream(request({ model, generation: { temperature: 0.2, maxTokens: 50 } })))
-      }
-      const settings = client.asked.map(({ body }) =>
-        Object.entries(body as object).filter(([name]) => /temperature|max/.test(name))
-      )
-      assert.deepStrictEqual(settings, [
-        [["max_completion_tokens", 50]],
-        [["max_completion_tokens", 50]],
-        [
-          ["temperature", 0.2],
-          ["max_tokens", 50]
-        ]
-      ])
-    })
+        assert.deepStrictEqual(settings, [
+          [["max_completion_tokens", 50]],
+          [["max_completion_tokens", 50]],
+          [
+            ["temperature", 0.2],
+            ["max_tokens", 50]
+          ]
+        ])
+      })
   )
 
   for (const [name, url, field] of [
@@ -103,7 +105,7 @@ describe("HttpModelRegistry", () => {
     ["vllm", "http://localhost:8000/v1", { structured_outputs: { grammar: 'root ::= "x"' } }],
     ["lmstudio", "http://localhost:1234/v1", {}]
   ] as const) {
-    it.effect(`speaks to ${name} on this machine without a key, and elsewhere with one, in its form of a grammar`, () =>
+    it.effect(`sends ${name} no key on this machine and one elsewhere, and grammars in its form`, () =>
       Effect.gen(function* () {
         const client = http()
         const asked = (env: object) =>
@@ -131,7 +133,7 @@ describe("HttpModelRegistry", () => {
     ["groq", {}],
     ["mistral", {}]
   ] as const) {
-    it.effect(`gives a model of ${name} its thinking back with its calls only if it accepts it`, () =>
+    it.effect(`sends a model of ${name} its thinking back with its calls only if it accepts it`, () =>
       Effect.gen(function* () {
         const client = http()
         const env = { [`${name.toUpperCase()}_API_KEY`]: "k-1" }
@@ -156,7 +158,7 @@ describe("HttpModelRegistry", () => {
     )
   }
 
-  it.effect("asks Mistral with its own name of the seed, and ids of nine letters and digits (R-24)", () =>
+  it.effect("sends Mistral the seed under its own name, and call ids of nine letters and digits (R-24)", () =>
     Effect.gen(function* () {
       const client = http()
       const { model, provider } = yield* Effect.provide(

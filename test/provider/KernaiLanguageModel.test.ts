@@ -19,7 +19,7 @@ const weather = Tool.make("weather", {
 const toolkit = Toolkit.make(weather)
 
 describe("KernaiLanguageModel", () => {
-  it.effect("gives text, thinking and usage to generateText", () => {
+  it.effect("returns text, thinking and usage from generateText", () => {
     const mock = MockProvider.make({ thinking: "hm", text: "Hello", usage })
     return Effect.gen(function* () {
       const response = yield* LanguageModel.generateText({ prompt: "hi" })
@@ -30,7 +30,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("gives thinking that its provider never ends, as an agent is given it", () => {
+  it.effect("returns thinking that its provider never ends", () => {
     const mock = MockProvider.make([
       { type: "reasoning-delta", id: "t", delta: "hm" },
       StreamPart.text("Hello"),
@@ -75,7 +75,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("streams what a chat of effect/ai keeps, although its provider sends no start and no end", () => {
+  it.effect("streams parts that a chat of effect/ai accepts, although its provider sends no start and no end", () => {
     const signed = { mock: { signature: "s" } }
     const mock = MockProvider.make([
       { type: "reasoning-delta", id: "0", delta: "h" },
@@ -102,7 +102,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("fails when a provider of the host's own ends without a finish: half a reply is none (AC-4)", () => {
+  it.effect("fails when a custom provider ends its stream without a finish part (AC-4)", () => {
     const mock = MockProvider.make([StreamPart.text("half")])
     return Effect.gen(function* () {
       const streamed = Stream.runDrain(LanguageModel.streamText({ prompt: "hi" }))
@@ -155,7 +155,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("looks for a fence in one look, however long the reply is (R-21)", () => {
+  it.effect("looks for a code fence once, however long the reply is (R-21)", () => {
     // One look from each line takes longer than a test is given.
     const mock = MockProvider.make(`\`\`\`json\n${"\n".repeat(200_000)}x`)
     return Effect.gen(function* () {
@@ -163,7 +163,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("fails when a provider of the host's own never ends what it says", () => {
+  it.effect("fails when the reply of a custom provider exceeds the limit", () => {
     const endless = (part: StreamPart.StreamPart): Provider.ProviderShape => ({
       name: "endless",
       stream: () => Stream.repeat(Stream.succeed(part), Schedule.forever)
@@ -209,7 +209,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock, { id: "m", capabilities: ["text", "vision"] })))
   })
 
-  it.effect("gives thinking back only to the provider that signed it (CP-9)", () => {
+  it.effect("sends thinking back only to the provider that signed it (CP-9)", () => {
     const signed: ReadonlyArray<StreamPart.StreamPart> = [
       { type: "reasoning-start", id: "t" },
       { type: "reasoning-delta", id: "t", delta: "hm" },
@@ -238,7 +238,7 @@ describe("KernaiLanguageModel", () => {
     }).pipe(Effect.provide(over(mock)))
   })
 
-  it.effect("keeps reasons: a rate limit is retryable, a refused key is not", () => {
+  it.effect("keeps the reason of a failure: a rate limit is retryable, a refused key is not", () => {
     const mock = MockProvider.make().onCall((_, call) =>
       Effect.fail(
         new KernelError.ProviderError({

@@ -56,7 +56,7 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel(add)))
   )
 
-  it.effect("gives an image the model made to the run", () =>
+  it.effect("passes an image that the model made to the run", () =>
     Effect.gen(function* () {
       const { model } = yield* scripted([say("Here: "), { type: "file", mediaType: "image/png", data: "AQID" }, finish])
       const agent = Agent.make({ instructions: "Draw.", model: "m" })
@@ -80,7 +80,7 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("sends no tool that a vendor would run: a toolkit has no place for it", () =>
+  it.effect("sends no hosted tool, since a toolkit cannot contain one", () =>
     Effect.gen(function* () {
       const { asked, model } = yield* scripted([say("ok"), finish])
       const skills = [HostedTools.webSearch()]
@@ -163,7 +163,7 @@ describe("LanguageModelProvider", () => {
       }).pipe(Effect.provide(kernel(add)))
   )
 
-  it.effect("passes over what a vendor ran itself", () =>
+  it.effect("skips calls that the vendor ran itself", () =>
     Effect.gen(function* () {
       const { model } = yield* scripted([
         { type: "tool-params-start", id: "w", name: "web_search", providerExecuted: true },
@@ -180,7 +180,7 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("fails typed: a reply without an end, an error part, an error of the model (AC-4)", () =>
+  it.effect("fails with a typed error for a reply without an end, an error part and an error of the model (AC-4)", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ instructions: "", model: "m" })
       const failing = (reason: AiError.AiErrorReason) =>
@@ -233,7 +233,7 @@ describe("LanguageModelProvider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("comes back unchanged through both bridges", () =>
+  it.effect("returns the same reply through both bridges", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(
         { thinking: "hm", text: "adding", calls: [{ id: "1", name: "add", params: { a: 2, b: 2 } }] },

@@ -23,7 +23,7 @@ const say = (content: string, more: object = {}) => ({
   ...more
 })
 
-describe("OllamaProvider, asking", () => {
+describe("a request of OllamaProvider", () => {
   it.effect("sends images apart from the text, as bytes only (BP-106)", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
@@ -55,7 +55,7 @@ describe("OllamaProvider, asking", () => {
     })
   )
 
-  it.effect("lays options of its own over those of every vendor, one by one", () =>
+  it.effect("prefers each of its own options over the common one", () =>
     Effect.gen(function* () {
       const extra = { ollama: { options: { num_ctx: 16_384, seed: 2 }, keep_alive: "10m" } }
       const body = yield* bodyOf("ollama", request({ generation: { temperature: 0.2, seed: 1, extra } }))
@@ -73,7 +73,7 @@ describe("OllamaProvider, asking", () => {
     })
   )
 
-  it.effect("names the call a result answers", () =>
+  it.effect("names the call of each result", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
         "ollama",
@@ -93,7 +93,7 @@ describe("OllamaProvider, asking", () => {
   )
 })
 
-describe("OllamaProvider, reading", () => {
+describe("a reply to OllamaProvider", () => {
   it.effect("reads thinking, text and calls, and a last line without its end", () =>
     Effect.gen(function* () {
       const call = (name: string) => ({ function: { name, arguments: { x: 1 } } })
@@ -116,7 +116,7 @@ describe("OllamaProvider, reading", () => {
     })
   )
 
-  it.effect("takes arguments that are null for none", () =>
+  it.effect("reads null arguments as none", () =>
     Effect.gen(function* () {
       for (const given of [null, "null", undefined]) {
         const call = { function: { name: "now", arguments: given } }
@@ -182,7 +182,7 @@ describe("OllamaProvider, reading", () => {
   }
 })
 
-describe("OllamaProvider, refused", () => {
+describe("a refusal to OllamaProvider", () => {
   it.effect("reports a prompt that is too long, from its own message", () =>
     Effect.gen(function* () {
       for (const [sentence, reason] of [

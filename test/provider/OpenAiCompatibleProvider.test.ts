@@ -62,24 +62,22 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
-  it.effect(
-    "sends no address of a picture to a model that does not see, and no list of calls where there are none",
-    () =>
-      Effect.gen(function* () {
-        const picture = Content.image({ url: "https://x.test/a.png", mediaType: "image/png" })
-        const body = yield* bodyOf(
-          "compatible",
-          request({ messages: [message("user", picture), message("assistant", ""), message("assistant", "I see.")] })
-        )
-        assert.deepStrictEqual((body as { messages: unknown }).messages, [
-          { role: "user", content: "[image unavailable: image/png]" },
-          { role: "assistant", content: "I see." }
-        ])
-      })
+  it.effect("sends no image URL to a model without vision, and no empty list of calls", () =>
+    Effect.gen(function* () {
+      const picture = Content.image({ url: "https://x.test/a.png", mediaType: "image/png" })
+      const body = yield* bodyOf(
+        "compatible",
+        request({ messages: [message("user", picture), message("assistant", ""), message("assistant", "I see.")] })
+      )
+      assert.deepStrictEqual((body as { messages: unknown }).messages, [
+        { role: "user", content: "[image unavailable: image/png]" },
+        { role: "assistant", content: "I see." }
+      ])
+    })
   )
 
   it.effect(
-    "joins what a model said with no message of it that calls, for templates that want roles to alternate",
+    "joins neighboring texts of a model, but not with a message that has calls, for templates that require alternating roles",
     () =>
       Effect.gen(function* () {
         const http = stub(() => Effect.succeed(serverSent([delta({ content: "x" }, "stop")])))
@@ -246,7 +244,7 @@ describe("OpenAiCompatibleProvider", () => {
     })
   )
 
-  it.effect("gives Gemini its signature of a call back with that call, and none to another model (CP-9)", () =>
+  it.effect("sends Gemini its signature of a call back with that call, and none to another model (CP-9)", () =>
     Effect.gen(function* () {
       const signed = (id: string | undefined, params: string, signature?: string) => ({
         index: id === "b" ? 1 : 0,

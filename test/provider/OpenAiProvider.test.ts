@@ -24,7 +24,7 @@ const reading = (...list: ReadonlyArray<object | string>) => readingAs("openai",
 
 const callsOf = (parts: ReadonlyArray<StreamPart>) => parts.filter((part) => part.type === "tool-call")
 
-describe("OpenAiProvider, reading a server that gives every call the index 0", () => {
+describe("a reply of a server that gives every call the index 0", () => {
   it.effect("distinguishes its calls by their ids, reading none twice (R-21)", () =>
     Effect.gen(function* () {
       // Looking through all of them for each takes longer than a test of the long run is given.
@@ -40,8 +40,8 @@ describe("OpenAiProvider, reading a server that gives every call the index 0", (
   )
 })
 
-describe("OpenAiProvider, asking", () => {
-  it.effect("sends results as text, and what they show in a message of the user", () =>
+describe("a request of OpenAiProvider", () => {
+  it.effect("sends results as text, and their media in a user message", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
         "openai",
@@ -69,7 +69,7 @@ describe("OpenAiProvider, asking", () => {
     })
   )
 
-  it.effect("sends the address of a picture, and no thinking back", () =>
+  it.effect("sends the URL of an image, and no thinking back", () =>
     Effect.gen(function* () {
       const origin = { provider: "openai", model: "m" }
       const body = yield* bodyOf(
@@ -94,7 +94,7 @@ describe("OpenAiProvider, asking", () => {
     })
   )
 
-  it.effect("sends a reasoner its own limits and no sampling options (W-18)", () =>
+  it.effect("sends a reasoning model its own limits and no sampling options (W-18)", () =>
     Effect.gen(function* () {
       const body = yield* bodyOf(
         "openai",
@@ -110,7 +110,7 @@ describe("OpenAiProvider, asking", () => {
     })
   )
 
-  it.effect("lays stream options of its own over those it is always sent", () =>
+  it.effect("prefers its own stream options over the default ones", () =>
     Effect.gen(function* () {
       const asked = (stream_options: Content.Json) =>
         bodyOf("openai", request({ generation: { extra: { openai: { stream_options } } } }))
@@ -146,8 +146,8 @@ describe("OpenAiProvider, asking", () => {
   )
 })
 
-describe("OpenAiProvider, reading", () => {
-  it.effect("puts calls together from fragments by their index, however mixed", () =>
+describe("a reply to OpenAiProvider", () => {
+  it.effect("assembles calls from fragments by their index, however mixed", () =>
     Effect.gen(function* () {
       const part = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
       const { parts } = yield* reading(
@@ -309,7 +309,7 @@ describe("OpenAiProvider, reading", () => {
     )
   }
 
-  it.effect("reads long arguments a few times, however often something follows them (S-12)", () =>
+  it.effect("reads long arguments only a few times, however many fragments follow (S-12)", () =>
     Effect.gen(function* () {
       const long = JSON.stringify({ a: "x".repeat(100_000) })
       let readings = 0
@@ -389,7 +389,7 @@ describe("OpenAiProvider, reading", () => {
     )
   }
 
-  it.effect("gives arguments that come alone after whole ones the id and the name before them (R-24)", () =>
+  it.effect("assigns arguments without id to the call before them, even if its arguments were complete (R-24)", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(
         ...fragments(["x", "a", '{"p":1}'], [undefined, undefined, '{"p":2}']),
@@ -428,26 +428,24 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect(
-    "continues calls that stand side by side without index or id, each with the piece in its place (R-24)",
-    () =>
-      Effect.gen(function* () {
-        const begun = (name: string) => ({ id: `c-${name}`, function: { name, arguments: "" } })
-        const piece = (text: string) => ({ function: { arguments: text } })
-        const { parts } = yield* reading(
-          delta({ tool_calls: [begun("add"), begun("sub")] }),
-          delta({ tool_calls: [piece('{"a":'), piece('{"b":')] }),
-          delta({ tool_calls: [piece("1}"), piece("2}")] }),
-          delta({}, "tool_calls")
-        )
-        assert.deepStrictEqual(
-          callsOf(parts).map((call) => [call.id, call.params]),
-          [
-            ["c-add", { a: 1 }],
-            ["c-sub", { b: 2 }]
-          ]
-        )
-      })
+  it.effect("continues parallel calls without index or id by their position (R-24)", () =>
+    Effect.gen(function* () {
+      const begun = (name: string) => ({ id: `c-${name}`, function: { name, arguments: "" } })
+      const piece = (text: string) => ({ function: { arguments: text } })
+      const { parts } = yield* reading(
+        delta({ tool_calls: [begun("add"), begun("sub")] }),
+        delta({ tool_calls: [piece('{"a":'), piece('{"b":')] }),
+        delta({ tool_calls: [piece("1}"), piece("2}")] }),
+        delta({}, "tool_calls")
+      )
+      assert.deepStrictEqual(
+        callsOf(parts).map((call) => [call.id, call.params]),
+        [
+          ["c-add", { a: 1 }],
+          ["c-sub", { b: 2 }]
+        ]
+      )
+    })
   )
 
   it.effect("continues a call without index or id in the next fragments", () =>
@@ -466,7 +464,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("reads the one call of a message from before there were lists of them, in pieces or whole", () =>
+  it.effect("reads the legacy `function_call` of a message, in pieces or whole", () =>
     Effect.gen(function* () {
       const call = (function_call: object) => ({ content: null, tool_calls: null, function_call })
       const whole = call({ name: "add", arguments: '{"x":1}' })
@@ -500,7 +498,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("reads what a model said aloud as its text", () =>
+  it.effect("reads the transcript of an audio reply as its text", () =>
     Effect.gen(function* () {
       const audio = (audio: object) => delta({ content: null, audio })
       const { text } = yield* reading(
@@ -514,7 +512,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("shows a refusal and ends it as content-filter", () =>
+  it.effect("emits a refusal as text and finishes it as content-filter", () =>
     Effect.gen(function* () {
       const { parts, text } = yield* reading(delta({ refusal: "I will not." }), delta({}, "stop"), "[DONE]")
       assert.strictEqual(text, "I will not.")
@@ -573,7 +571,7 @@ describe("OpenAiProvider, reading", () => {
     })
   )
 
-  it.effect("reports no unknown counts: a cache larger than its prompt, or a prompt without a count", () =>
+  it.effect("reports no implausible counts: a cache larger than its prompt, or a prompt without a count", () =>
     Effect.gen(function* () {
       for (const usage of [
         { prompt_tokens: 3, prompt_tokens_details: { cached_tokens: 4 } },
@@ -628,7 +626,7 @@ describe("OpenAiProvider, reading", () => {
   )
 
   it.effect(
-    "hears a server that streams messages instead of deltas, but not twice one that repeats the whole at its end",
+    "reads a server that streams messages instead of deltas, and skips a repetition of the whole at the end",
     () =>
       Effect.gen(function* () {
         const piece = (content: string, finish_reason: string | null = null) => ({
@@ -672,7 +670,7 @@ describe("OpenAiProvider, reading", () => {
     ["error", "error"],
     ["other", "insufficient_system_resource"]
   ] as const) {
-    it.effect(`takes ${words.join(", ")} for ${reason} (AC-4)`, () =>
+    it.effect(`reads ${words.join(", ")} as ${reason} (AC-4)`, () =>
       Effect.gen(function* () {
         for (const word of words) {
           const { parts } = yield* reading(delta({ content: "x" }), delta({}, word), "[DONE]")
@@ -682,7 +680,7 @@ describe("OpenAiProvider, reading", () => {
     )
   }
 
-  it.effect("does not vouch for a reply whose end gave no reason (R-10)", () =>
+  it.effect("finishes a reply without a finish reason as unknown (R-10)", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(delta({ content: "x" }), "[DONE]")
       assert.strictEqual(finishOf(parts)?.reason, "unknown")
@@ -719,7 +717,7 @@ describe("OpenAiProvider, reading", () => {
     [{ code: "odd_code", type: "odd_type" }, "server_error"],
     [{ message: "x" }, "server_error"]
   ] as const) {
-    it.effect(`an error in the stream (${JSON.stringify(error)}) is ${reason} (BP-110)`, () =>
+    it.effect(`reports an error in the stream (${JSON.stringify(error)}) as ${reason} (BP-110)`, () =>
       Effect.map(Effect.flip(reading(delta({ content: "x" }), { error })), (failed) => {
         assert.strictEqual(failed.reason, reason)
         if ("code" in error && "type" in error) assert.include(failed.message, error.code)

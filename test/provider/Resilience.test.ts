@@ -104,7 +104,7 @@ describe("Resilience.retry", () => {
     }).pipe(Effect.provide(kernel().pipe(Layer.provideMerge(Resilience.layer(Resilience.retry())))))
   )
 
-  it.effect("does not repeat what trying again cannot mend, nor a stop on purpose", () =>
+  it.effect("does not retry permanent failures, nor a deliberate stop", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("", "again").failOnStep(0, "invalid_request")
       assert.strictEqual((yield* told(agent, "hi", { provider })).failure?._tag, "ProviderError")
@@ -167,7 +167,7 @@ describe("Resilience.fallback", () => {
     )
   )
 
-  it.effect("asks each model once when nothing, or undefined, is said of attempts", () =>
+  it.effect("calls each model once when `attempts` is omitted or undefined", () =>
     Effect.gen(function* () {
       const failing = MockProvider.make().onCall(() => Effect.fail(error("server_error")))
       assert.strictEqual((yield* told(agent, "hi", { provider: failing })).text, "yes")
@@ -182,7 +182,7 @@ describe("Resilience.fallback", () => {
     )
   )
 
-  it.effect("goes through the chain, past models that are not available, to the last failure", () =>
+  it.effect("tries each model of the chain, skips unavailable ones, and fails with the last failure", () =>
     Effect.gen(function* () {
       const failing = MockProvider.make().onCall(() => Effect.fail(error("server_error")))
       const run = yield* told(agent, "hi", { provider: failing })
@@ -326,7 +326,7 @@ describe("Resilience.rateLimit", () => {
     )
   )
 
-  it.effect("counts a call for as much as it is said to", () =>
+  it.effect("counts a call by its configured cost", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("ok")
       assert.strictEqual((yield* told(agent, "hi", { provider })).text, "ok")
@@ -344,7 +344,7 @@ describe("Resilience.rateLimit", () => {
     )
   )
 
-  it.effect("lets calls through where the limiter cannot be asked", () => {
+  it.effect("lets calls through when the limiter fails", () => {
     const reason = new RateLimiter.RateLimitStoreError({ message: "away" })
     const away = Layer.effect(
       RateLimiter.RateLimiter,
@@ -403,7 +403,7 @@ describe("Resilience.rateLimit", () => {
     return { provider, slow }
   })
 
-  it.effect("lets no call go earlier, when the vendor asks another one to wait less (R-13)", () =>
+  it.effect("keeps the wait when the vendor asks another call to wait less (R-13)", () =>
     Effect.gen(function* () {
       const { provider, slow } = yield* refused(60_000, 10_000)
       yield* TestClock.adjust("6 seconds")
@@ -416,7 +416,7 @@ describe("Resilience.rateLimit", () => {
     }).pipe(Effect.provide(wide))
   )
 
-  it.effect("lets a call that waits already wait longer, when the vendor asks another one to (R-13)", () =>
+  it.effect("extends the wait of a waiting call when the vendor asks another call to wait longer (R-13)", () =>
     Effect.gen(function* () {
       const { provider, slow } = yield* refused(10_000, 60_000)
       const third = yield* Effect.forkChild(told(agent, "hi", { provider }))
@@ -430,7 +430,7 @@ describe("Resilience.rateLimit", () => {
 })
 
 describe("Resilience.circuitBreaker", () => {
-  it.effect("leaves a failing service alone, so that a fallback answers at once, and asks it again later", () =>
+  it.effect("stops calling a failing service, so that a fallback answers at once, and tries it again later", () =>
     Effect.gen(function* () {
       let broken = true
       const provider = MockProvider.named("first").onCall(() => (broken ? Effect.fail(error("overloaded")) : "first"))
@@ -543,7 +543,7 @@ describe("Resilience.circuitBreaker", () => {
     )
   )
 
-  it.effect("fails the call, and lets it not wait, when the breaker itself breaks", () =>
+  it.effect("fails the call without waiting when the breaker itself fails", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("here")
       const run = yield* told(agent, "hi", { provider })

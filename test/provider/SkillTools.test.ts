@@ -97,7 +97,7 @@ describe("SkillTools.fromToolkit", () => {
     }).pipe(Effect.provide(kernel))
   )
 
-  it.effect("shows the model what a tool wants shown, media as media", () =>
+  it.effect("shows the model what a tool marks as shown, media as media", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(call("sketch", {}), "done")
       const run = yield* told(agent, "draw", { provider })
@@ -211,7 +211,7 @@ describe("SkillTools.toToolkit", () => {
     })
   )
 
-  it.effect("gives failures back as results: a typed one with its sentence, a bug with a fixed one (W-14)", () =>
+  it.effect("returns failures as results: a typed one with its message, a bug with a fixed text (W-14)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make({
         calls: [

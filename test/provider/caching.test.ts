@@ -46,7 +46,7 @@ describe("the usual prompt", () => {
 })
 
 describe("tokens written to a cache", () => {
-  it.effect("is read of Anthropic, adds up, and has its own price", () =>
+  it.effect("are read from Anthropic's usage, summed up, and have their own price", () =>
     Effect.gen(function* () {
       const counts = { input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 1_000 }
       const { parts } = yield* readingOf("anthropic", [
@@ -98,7 +98,7 @@ describe("a run", () => {
     }).pipe(Effect.provide(kernel(step)))
   )
 
-  it.effect("names the part of the prompt that changed and lost its cache", () =>
+  it.effect("reports which part of the prompt changed and lost its cache", () =>
     Effect.gen(function* () {
       let count = 0
       const changing = { ...agent, instructions: Effect.sync(() => `${++count} ${long}`) }

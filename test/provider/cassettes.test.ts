@@ -88,7 +88,7 @@ for (const folder of ["cassettes", "synthetic"]) {
   })
 }
 
-describe("a body that ends cleanly, wherever it ends (R-10, W-13)", () => {
+describe("a body that is truncated without a connection error (R-10, W-13)", () => {
   for (const { name, text } of [...cassettes("cassettes"), ...cassettes("synthetic")]) {
     it.effect(`${name} is the whole reply from the stop reason on, and none before`, () =>
       Effect.gen(function* () {

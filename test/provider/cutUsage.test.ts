@@ -36,21 +36,19 @@ const lost = new KernelError.ProviderError({ provider: "cut", reason: "disconnec
 const stored = RunStore.RunStore.use((store) => store.load("run")).pipe(Effect.flatMap(Effect.fromOption))
 
 describe("a reply that is cut", () => {
-  it.effect(
-    "by an interruption counts the prompt that was reported and the words that came, in the next life too",
-    () =>
-      Effect.gen(function* () {
-        const fiber = yield* Effect.forkChild(Kernel.run(agent, "hi", { provider: hanging, runId: "run" }))
-        yield* TestClock.adjust("1 second")
-        yield* Fiber.interrupt(fiber)
-        assert.deepStrictEqual((yield* stored).usage, usage)
-        assert.strictEqual((yield* stored).costUsd, 50 + 2 * 14)
-        const result = yield* Kernel.resume(agent, "run", { provider: MockProvider.make("here") })
-        assert.strictEqual(result.text, "here")
-        assert.isAtLeast(result.usage.inputTokens, 50)
-        // What was cut stays unknown, whatever is reported later.
-        assert.isTrue(result.usage.partial)
-      }).pipe(Effect.provide(kernel()))
+  it.effect("by an interruption counts the reported prompt and the received text, also after a resume", () =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.forkChild(Kernel.run(agent, "hi", { provider: hanging, runId: "run" }))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual((yield* stored).usage, usage)
+      assert.strictEqual((yield* stored).costUsd, 50 + 2 * 14)
+      const result = yield* Kernel.resume(agent, "run", { provider: MockProvider.make("here") })
+      assert.strictEqual(result.text, "here")
+      assert.isAtLeast(result.usage.inputTokens, 50)
+      // What was cut stays unknown, whatever is reported later.
+      assert.isTrue(result.usage.partial)
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("after its first words is marked partial in its event and in its journal", () =>
@@ -105,7 +103,7 @@ describe("a reply that is cut", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts nothing where its vendor reports only at the end", () =>
+  it.effect("counts nothing when its vendor reports usage only at the end", () =>
     Effect.gen(function* () {
       const silent: Provider.ProviderShape = {
         name: "silent",
@@ -119,8 +117,8 @@ describe("a reply that is cut", () => {
   )
 })
 
-describe("reports before the end", () => {
-  it.effect("is read of Anthropic and Gemini", () =>
+describe("usage reported before the end of a reply", () => {
+  it.effect("is read from Anthropic and Gemini", () =>
     Effect.gen(function* () {
       const { parts } = yield* readingOf("anthropic", [
         {

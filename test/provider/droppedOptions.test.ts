@@ -81,7 +81,7 @@ describe("an option that a model does not take", () => {
     "thinking.budget": 1_000,
     "thinking.effort": "low"
   }
-  it.effect.each(cases)("is told of %s and %s exactly where it is not in the request", ([name, id, missing, api]) =>
+  it.effect.each(cases)("of %s for %s is named if and only if the request lacks it", ([name, id, missing, api]) =>
     Effect.gen(function* () {
       const model = { ...Model.make(id), ...(api && { api }) }
       const text = JSON.stringify(yield* bodyOf(name, request({ model, generation: all })))
@@ -104,7 +104,7 @@ describe("an option that a model does not take", () => {
     })
   )
 
-  it("receives models of other packages", () => {
+  it("is omitted for models of other packages too", () => {
     const model = Model.make("m")
     const aiSdk = AiSdkProvider.fromModel(() => assert.fail(), { name: "any" })
     assert.deepStrictEqual(aiSdk.takes?.({ model, generation: all }), { ...all, thinking: { effort: "low" } })

@@ -18,7 +18,7 @@ const asking = (name: string) =>
 
 describe("Provider.forbidReal", () => {
   for (const name of Object.keys(vendors)) {
-    it.effect(`makes a call of ${name} fail typed, once and before anything is sent`, () =>
+    it.effect(`fails a call of ${name} with a typed error, without a retry and before anything is sent`, () =>
       Effect.gen(function* () {
         const { http, provider } = yield* asking(name)
         const error = yield* Effect.flip(read(provider.stream(request())))
@@ -30,7 +30,7 @@ describe("Provider.forbidReal", () => {
     )
   }
 
-  it.effect("does the same for a model of another package, and lets a call through that is allowed again", () =>
+  it.effect("fails a call of another package's model too, and lets a call through where it is allowed again", () =>
     Effect.gen(function* () {
       const provider = AiSdkProvider.fromModel(() => assert.fail("asked"))
       assert.strictEqual((yield* Effect.flip(read(provider.stream(request())))).reason, "forbidden")
@@ -42,7 +42,7 @@ describe("Provider.forbidReal", () => {
     }).pipe(Effect.provide(Provider.forbidReal))
   )
 
-  it.effect("leaves scripted models alone, and holds for a kernel that was built with it", () =>
+  it.effect("allows scripted models, and applies to a kernel that was built with it", () =>
     Effect.gen(function* () {
       const { http, provider } = yield* asking("openai")
       const run = yield* told(agent, "hi", { provider })

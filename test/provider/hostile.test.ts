@@ -114,7 +114,7 @@ describe("calls that nest too deeply", () => {
     )
   }
 
-  it.effect("stay text where they come as text (R-11)", () =>
+  it.effect("stay text when their arguments arrive as text (R-11)", () =>
     Effect.gen(function* () {
       const params = deep(100_000)
       const call = { index: 0, id: "a", function: { name: "f", arguments: params } }

@@ -577,7 +577,7 @@ describe("models on offer", () => {
     })
   )
 
-  it.effect("a refusal is the same error as for a call", () =>
+  it.effect("fails for a refusal with the same error as a call", () =>
     Effect.gen(function* () {
       const http = stub(() => Effect.succeed(new Response("{}", { status: 401 })))
       const provider = yield* Effect.provide(vendor("openai")({}), http.layer)
@@ -607,7 +607,7 @@ describe("models on offer", () => {
   )
 })
 
-describe("time", () => {
+describe("time limits of a call", () => {
   it.effect("gives up on headers that do not come", () =>
     Effect.gen(function* () {
       const http = stub(() => Effect.never)
@@ -644,7 +644,7 @@ describe("time", () => {
   )
 })
 
-describe("secrets (S-7)", () => {
+describe("keys in errors of a call (S-7)", () => {
   const secret = "sk-SECRET-0123456789abcdef"
   const bodies = [
     `invalid key Bearer ${secret}`,
@@ -653,7 +653,7 @@ describe("secrets (S-7)", () => {
     JSON.stringify({ error: secret })
   ]
   bodies.forEach((body, index) => {
-    it.effect(`a key repeated by the vendor is nowhere in the error (${index})`, () =>
+    it.effect(`removes a key that the vendor repeats from the error (${index})`, () =>
       Effect.gen(function* () {
         for (const name of ["openai", "anthropic", "ollama", "google", "google-interactions", "compatible"]) {
           const http = stub(() => Effect.succeed(new Response(body, { status: 401, headers: { echo: secret } })))
@@ -673,7 +673,7 @@ describe("secrets (S-7)", () => {
     )
   })
 
-  it("shows no key that looks like a code, neither whole, nor in pieces, nor within another word", () => {
+  it("removes a key that looks like an error code, whole, in pieces and within another word", () => {
     const detailOf = (code: string) => toError("mock", { reason: "unknown", code }, ["plain_key", ""], 1).detail
     for (const code of ["plain", "plain_key", "bad_plain_key_given"]) assert.notInclude(detailOf(code), code)
     assert.include(detailOf("bad_request"), "bad_request")
@@ -782,7 +782,7 @@ describe("over a socket", () => {
     )
   }
 
-  it.live("a reset after the first word is disconnected, and is not asked again", () =>
+  it.live("reports a reset after the first word as disconnected, without a retry", () =>
     overHttp(
       (_, response) => {
         response.write(chunk({ content: "he" }))
@@ -797,7 +797,7 @@ describe("over a socket", () => {
     )
   )
 
-  it.live("a server that is not there is disconnected, and named by its host alone", () =>
+  it.live("reports an unreachable server as disconnected, and names only its host", () =>
     Effect.gen(function* () {
       const provider = yield* OpenAiProvider.make({ apiKey: key, baseUrl: "http://127.0.0.1:1/private" })
       const error = yield* Effect.flip(read(provider.stream(request())))
@@ -863,7 +863,7 @@ describe("over a socket", () => {
     ["gzip", zlib.gzipSync],
     ["br", (bytes: Buffer) => zlib.brotliCompressSync(bytes, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })]
   ] as const) {
-    it.live(`a ${encoding} bomb is cut at the limit (S-11)`, () =>
+    it.live(`stops unpacking a ${encoding} bomb at the limit (S-11)`, () =>
       overHttp(
         (_, response) =>
           response
@@ -878,7 +878,7 @@ describe("over a socket", () => {
     )
   }
 
-  it.live("a body may not become more than a hundred times its packed length (S-11)", () => {
+  it.live("rejects a body that unpacks to more than a hundred times its length (S-11)", () => {
     const packed = zlib.gzipSync(Buffer.alloc(1024 * 1024, ":\n"))
     return overHttp(
       (_, response) =>
@@ -892,7 +892,7 @@ describe("over a socket", () => {
     )
   })
 
-  it.live("asks for no compression, sends the key where it belongs and no trace of ours", () =>
+  it.live("requests no compression, sends the key in its header, and no trace headers", () =>
     overHttp(
       (_, response) => response.end(whole("here")),
       (provider, server) =>

@@ -70,7 +70,7 @@ describe("a medium is sent", () => {
     )
   }
 
-  it.effect("only to a model that takes its kind; a document that is text is read to any", () =>
+  it.effect("only to a model that accepts its kind; a text document is sent to any as text", () =>
     Effect.gen(function* () {
       for (const name of ["anthropic", "openai", "google"]) {
         assert.include(JSON.stringify(yield* contentOf(name, pdf, textOnly)), Content.placeholder(pdf))
@@ -88,7 +88,7 @@ const drawing = () =>
   MockProvider.make([made, { type: "finish", reason: "stop", usage: { inputTokens: {}, outputTokens: {} } }])
 
 describe("a medium that a model makes", () => {
-  it.effect("is read of Gemini's formats as a file, in pieces too", () =>
+  it.effect("is read from Gemini's formats as a file, in pieces too", () =>
     Effect.gen(function* () {
       const gemini = yield* readingOf("google", [
         {
@@ -130,7 +130,7 @@ describe("a medium that a model makes", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is in its place again when the run is replayed", () =>
+  it.effect("is in the same place when the run is replayed", () =>
     Effect.gen(function* () {
       yield* told(agent, "a dot", { provider: drawing(), runId: "run" })
       const before = yield* RunStore.RunStore.use((store) => store.load("run")).pipe(Effect.flatMap(Effect.fromOption))
@@ -170,7 +170,7 @@ describe("a medium that a model makes", () => {
       })
     )
 
-  it.effect("is part of the model's own message where the format takes it there, else in one of the user", () =>
+  it.effect("is sent in the model's own message if the format allows it, else in a user message", () =>
     Effect.gen(function* () {
       const roles = (body: unknown) => {
         const { contents, messages } = body as { readonly [key: string]: ReadonlyArray<{ readonly role: string }> }

@@ -116,7 +116,7 @@ describe("a request over Responses", () => {
     })
   )
 
-  it.effect("lays the host's own options over these", () =>
+  it.effect("prefers the host's own options over these", () =>
     Effect.gen(function* () {
       const generation = {
         thinking: { effort: "low" },
@@ -135,7 +135,7 @@ describe("a request over Responses", () => {
     })
   )
 
-  it.effect("has calls, results and what they show as items of their own", () =>
+  it.effect("sends calls, results and the media of results as separate items", () =>
     Effect.gen(function* () {
       const { input } = yield* sent(
         request({
@@ -165,7 +165,7 @@ describe("a request over Responses", () => {
 })
 
 describe("reasoning", () => {
-  it.effect("goes back encrypted, each before the call it led to, and only to the model that gave it", () =>
+  it.effect("is sent back encrypted, before the call it led to, and only to its own model", () =>
     Effect.gen(function* () {
       const { parts } = yield* reading(
         added(0, reasoning("rs_1")),
@@ -207,7 +207,7 @@ describe("reasoning", () => {
     })
   )
 
-  it.effect("that is not encrypted is shown, and not sent back", () =>
+  it.effect("that is not encrypted is emitted, and not sent back", () =>
     Effect.gen(function* () {
       const bare = { id: "rs", type: "reasoning", summary: [{ type: "summary_text", text: "Hm." }] }
       const { parts } = yield* reading(item(0, bare), item(1, said("4")), done())
@@ -221,7 +221,7 @@ describe("reasoning", () => {
 const said = (text: string) => ({ type: "message", role: "assistant", content: [{ type: "output_text", text }] })
 
 describe("a reply over Responses", () => {
-  it.effect("is read from whole items where nothing arrived in pieces, and from a whole document", () =>
+  it.effect("is read from whole items if nothing arrived in pieces, and from a whole document", () =>
     Effect.gen(function* () {
       const output = [said("4"), call("a", "add", '{"x":1}')]
       const streamed = yield* reading(...output.flatMap((one, index) => [added(index, one), item(index, one)]), done())

@@ -8,7 +8,7 @@ describe("the heights of a grammar's rules", () => {
     ["behind", (index: number) => index],
     ["before", (index: number) => count - index]
   ] as const) {
-    it(`are found in a few looks at each rule, where those it uses stand ${where} it (R-21)`, () => {
+    it(`are computed with a few visits to each rule when the rules it uses stand ${where} it (R-21)`, () => {
       let looks = 0
       const uses = (index: number): Node => ({
         kind: "rule",

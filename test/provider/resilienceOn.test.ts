@@ -55,7 +55,7 @@ const on = (options?: Resilience.OnOptions<never>, ...skills: ReadonlyArray<Skil
 const registryOf = (...skills: ReadonlyArray<Skill.AnySkill>) => Layer.orDie(SkillRegistry.layer(...skills))
 
 describe("Resilience.on", () => {
-  it.effect("asks again after the first word, withdraws what was said, and counts both replies", () =>
+  it.effect("retries after the first word, withdraws the partial reply, and counts both replies", () =>
     Effect.gen(function* () {
       const { asked, provider } = breaking(["Hel", error("disconnected")], ["Hello"])
       const run = yield* within(told(agent, "hi", { provider, runId: "run" }))
@@ -87,7 +87,7 @@ describe("Resilience.on", () => {
     }).pipe(Effect.provide(on()))
   )
 
-  it.effect("gives up after its attempts, and at once on what does not pass", () =>
+  it.effect("gives up after its attempts, and at once on a permanent failure", () =>
     Effect.gen(function* () {
       const lost = breaking(["Hel", error("disconnected")])
       const run = yield* within(told(agent, "hi", { provider: lost.provider }))
@@ -99,7 +99,7 @@ describe("Resilience.on", () => {
     }).pipe(Effect.provide(on({ circuitBreaker: false })))
   )
 
-  it.effect("fails a reply that broke off where it is switched off for a run", () =>
+  it.effect("fails a reply that broke off when it is disabled for a run", () =>
     Effect.gen(function* () {
       const { asked, provider } = breaking(["Hel", error("disconnected")], ["Hello"])
       const run = yield* within(Effect.provide(told(agent, "hi", { provider }), Resilience.off))
@@ -108,7 +108,7 @@ describe("Resilience.on", () => {
     }).pipe(Effect.provide(on()))
   )
 
-  it.effect("sends the call to the next model when the first stays away", () =>
+  it.effect("sends the call to the next model when the first remains unavailable", () =>
     Effect.gen(function* () {
       const small = MockProvider.make("from the small one")
       const layer = kernel().pipe(
@@ -176,7 +176,7 @@ describe("a skill that fails", () => {
     }).pipe(Effect.provide(on({}, ...skills)))
   )
 
-  it.effect("is called once where that is left out", () =>
+  it.effect("is called once without it", () =>
     Effect.gen(function* () {
       calls = 0
       const provider = MockProvider.make({ calls: [{ name: "look", params: {} }] }, "done")

@@ -67,7 +67,7 @@ describe("a refused call", () => {
     })
   )
 
-  it.effect("in the middle of a reply carries them too, with the request id of its answer", () =>
+  it.effect("in the middle of a reply carries the vendor's message too, with the request id of the response", () =>
     Effect.gen(function* () {
       const error = { error: { message: "The server had an error", type: "server_error" } }
       const answer = () => {
@@ -108,7 +108,7 @@ describe("a refused call", () => {
   )
 })
 
-describe("whether trying again can help", () => {
+describe("whether a failure can be retried", () => {
   it.effect("follows from the reason, or from the vendor if it knows better", () =>
     Effect.gen(function* () {
       assert.isFalse((yield* failureOf("openai", () => openAiRefusal("no"))).isRetryable)
@@ -147,7 +147,7 @@ describe("a run", () => {
     execute: () => Stream.runDrain(Stream.fail(failure))
   })
 
-  it.effect("shows no model the vendor's words, when a skill fails with them", () =>
+  it.effect("keeps the vendor's text from the model when a skill fails with it", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(
         `<block type="command" name="ask">{}</block>`,

@@ -2,7 +2,7 @@ import { assert, describe, it } from "vitest"
 import { contentions } from "./real.ts"
 
 describe("two processes on one run (R-5)", () => {
-  it("one goes on, the other does nothing", async () => {
+  it("are advanced by one of them, and the other does nothing", async () => {
     const { findings, refused, rounds } = await contentions(5)
     assert.deepStrictEqual(findings, [])
     assert.isAbove(refused, 0)

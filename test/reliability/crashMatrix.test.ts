@@ -25,7 +25,7 @@ afterAll(() => console.log(`crash points: ${points}`))
 
 const rulesOf = (report: CrashMatrix.Report) => new Set(report.violations.map(({ rule }) => rule))
 
-describe("a run cut off at every record, in every way (R-1 to R-7)", () => {
+describe("a run crashed at every record, in every way (R-1 to R-7)", () => {
   for (const subject of subjects()) {
     it.live(
       `${subject.name} loses nothing, doubles nothing and ends as if undisturbed`,
@@ -61,14 +61,14 @@ describe("a task that asks a person (R-7, DR-22)", () => {
   const asks = Policy.layer((call) => Effect.succeed(call.name === "pay" ? Policy.confirm("it costs") : Policy.allowed))
   const layer = Layer.merge(tasks.layer, asks)
 
-  it.live("is answered by whoever takes the run up, and asks nobody again what was answered", () =>
+  it.live("is answered in the process that resumes the run, and no question is asked twice", () =>
     Effect.gen(function* () {
       const report = count(yield* CrashMatrix.run({ ...tasks, layer }, { ways: ["before", "after"] }))
       assert.deepStrictEqual(report.violations, [])
     })
   )
 
-  it.live("hears of a context that came with its answer, also from whoever takes its run up next (DR-9)", () =>
+  it.live("receives a context given with its answer, also after a further crash (DR-9)", () =>
     Effect.gen(function* () {
       const answer: CrashMatrix.Subject["answer"] = (_, questions) => ({
         answers: questions.map(({ callId }) => ({ callId, approved: true })),
@@ -80,7 +80,7 @@ describe("a task that asks a person (R-7, DR-22)", () => {
   )
 
   if (isLong) {
-    it.live("is found out where it asks again what was answered", () =>
+    it.live("fails the matrix when it asks an answered question again", () =>
       Effect.gen(function* () {
         const broken = { kernel: Broken.thatForgetsAnswers, ways: ["after"] } as const
         const report = yield* CrashMatrix.run({ ...tasks, layer }, broken)
@@ -90,7 +90,7 @@ describe("a task that asks a person (R-7, DR-22)", () => {
     )
   }
 
-  it.live("is shown to an answer of one's own, with what it asks", () =>
+  it.live("passes its questions with their input to the subject's own `answer`", () =>
     Effect.gen(function* () {
       const asked = new Set<string>()
       const answer: CrashMatrix.Subject["answer"] = (_, questions) => {
@@ -104,23 +104,21 @@ describe("a task that asks a person (R-7, DR-22)", () => {
   )
 })
 
-it.live(
-  "a task that a hook paused is told what its run was told, also by whoever takes that up next (DR-7, DR-9)",
-  () =>
-    Effect.gen(function* () {
-      const tasks = subject("workflow")
-      const asks = Hooks.layer({
-        onToolCallStarted: ({ call, context }) =>
-          Effect.succeed(call.name === "pay" && context["sure"] !== true ? Hooks.pause("sure?") : undefined)
-      })
-      const answer = () => ({ context: { sure: true } })
-      const layer = Layer.merge(tasks.layer, asks)
-      const report = count(yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: ["after"] }))
-      assert.deepStrictEqual(report.violations, [])
+it.live("a task paused by a hook receives the context given to its run, also after a further crash (DR-7, DR-9)", () =>
+  Effect.gen(function* () {
+    const tasks = subject("workflow")
+    const asks = Hooks.layer({
+      onToolCallStarted: ({ call, context }) =>
+        Effect.succeed(call.name === "pay" && context["sure"] !== true ? Hooks.pause("sure?") : undefined)
     })
+    const answer = () => ({ context: { sure: true } })
+    const layer = Layer.merge(tasks.layer, asks)
+    const report = count(yield* CrashMatrix.run({ ...tasks, layer, answer }, { ways: ["after"] }))
+    assert.deepStrictEqual(report.violations, [])
+  })
 )
 
-it.live("what a skill draws is kept under its id wherever the run is cut off: time waits for that (BP-116)", () =>
+it.live("an image made by a skill keeps its id wherever the run crashes (BP-116)", () =>
   Effect.gen(function* () {
     const pay = Skill.dynamic("pay", {
       description: "pay",
@@ -148,7 +146,7 @@ describe("a model that is asked more than once in a turn (R-5)", () => {
     })
   )
 
-  it.live("is known by what was said before, of which each message is written down once", () =>
+  it.live("is identified by the messages before it, each of which is serialized once", () =>
     Effect.gen(function* () {
       let written = 0
       const before = {
@@ -171,7 +169,7 @@ describe("a model that is asked more than once in a turn (R-5)", () => {
     })
   )
 
-  it.live("sums up what was said before the turn is prepared", () =>
+  it.live("may summarize the conversation before the turn is prepared", () =>
     Effect.gen(function* () {
       const writer = MockProvider.make("They paid.")
       const tool = subject("tool")
@@ -194,8 +192,8 @@ describe("a model that is asked more than once in a turn (R-5)", () => {
   )
 })
 
-describe("what is said about a call in flight (DR-17)", () => {
-  it.live("may be nothing where the call runs again by itself: the kernel decides as it does for a worker", () =>
+describe("the verdict about a call in flight (DR-17)", () => {
+  it.live("may be undefined for a repeatable call: the kernel decides as it does for a worker", () =>
     Effect.gen(function* () {
       const asked = new Set<string>()
       const careful: CrashMatrix.Subject = {
@@ -212,7 +210,7 @@ describe("what is said about a call in flight (DR-17)", () => {
     })
   )
 
-  it.live("is asked for where nothing is said of what writes: such a run never ends (R-1, DR-16)", () =>
+  it.live("is required for a write: without one the run never ends (R-1, DR-16)", () =>
     Effect.gen(function* () {
       const silent = { ...subject("tool"), verdict: () => undefined }
       const report = yield* CrashMatrix.run(silent, { ways: ["after"] })
@@ -221,7 +219,7 @@ describe("what is said about a call in flight (DR-17)", () => {
     })
   )
 
-  it.live("is not needed for what a stopped process launched and enters when another has done it (R-4)", () =>
+  it.live("is not needed for a call that a suspended process enters after another completed it (R-4)", () =>
     Effect.gen(function* () {
       const pay = Skill.dynamic("pay", {
         description: "pays",
@@ -237,9 +235,9 @@ describe("what is said about a call in flight (DR-17)", () => {
   )
 })
 
-describe("a run interrupted wherever it waits (R-15, R-16)", () => {
+describe("a run interrupted at every point where it waits (R-15, R-16)", () => {
   for (const name of quickly(["tool", "three tools", "approval", "workflow"], (name) => name !== "workflow")) {
-    it.live(`${name} leaves nothing behind, and goes on as if undisturbed`, () =>
+    it.live(`${name} leaves nothing behind, and continues as if undisturbed`, () =>
       Effect.gen(function* () {
         const report = count(yield* CrashMatrix.run(subject(name), { ways: [], interrupts: "waits" }))
         assert.deepStrictEqual(report.violations, [])
@@ -248,7 +246,7 @@ describe("a run interrupted wherever it waits (R-15, R-16)", () => {
     )
   }
 
-  it.live("is found out where a skill leaves a fiber at work", () =>
+  it.live("fails the matrix when a skill leaves a fiber running", () =>
     Effect.gen(function* () {
       const leaks = Skill.make("pay", {
         description: "Pays, and goes on doing so",
@@ -265,9 +263,9 @@ describe("a run interrupted wherever it waits (R-15, R-16)", () => {
   )
 })
 
-describe("a run cut off at every append, in every way (R-1 to R-7)", () => {
+describe("a run crashed at every append, in every way (R-1 to R-7)", () => {
   for (const subject of subjects()) {
-    it.live(`${subject.name} is set back to its last effect at most`, () =>
+    it.live(`${subject.name} repeats nothing before its last effect`, () =>
       Effect.gen(function* () {
         const strict = yield* CrashMatrix.run(subject, { kernel: kernelOneByOne, ways: [] })
         const report = count(yield* CrashMatrix.run(subject))
@@ -281,7 +279,7 @@ describe("a run cut off at every append, in every way (R-1 to R-7)", () => {
 
 describe("on stores that outlive a process (R-1, R-6, R-7)", () => {
   for (const { name, place } of [file, sqlite]) {
-    it.live(`${name}: opened again by every process, it has kept what it acknowledged`, () =>
+    it.live(`${name}: keeps what it acknowledged when every process opens it again`, () =>
       Effect.gen(function* () {
         const report = count(
           yield* CrashMatrix.run(subject("tool"), { store: place, ways: ["unacknowledged", "asleep"] })
@@ -293,7 +291,7 @@ describe("on stores that outlive a process (R-1, R-6, R-7)", () => {
 })
 
 describe("the matrix finds what is broken", () => {
-  it.live("R-5: a kernel without the revision check goes on where another has finished", () =>
+  it.live("R-5: a kernel without the revision check continues a run that another has finished", () =>
     Effect.gen(function* () {
       const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] })
       assert.isTrue(rulesOf(report).has("fenced"), CrashMatrix.format(report))
@@ -321,7 +319,7 @@ describe("the matrix finds what is broken", () => {
     })
   )
 
-  it.live("R-2: a verdict that lets a writing skill run again, though what came of it is known", () =>
+  it.live("R-2: a verdict that repeats a writing skill although its result is known", () =>
     Effect.gen(function* () {
       const hasty = { ...subject("three tools"), verdict: () => "retry" as const }
       const report = yield* CrashMatrix.run(hasty, { ways: ["before"] })
@@ -335,7 +333,7 @@ describe("the matrix finds what is broken", () => {
     })
   )
 
-  it.live("R-7: a skill that calls itself idempotent and is not, for it runs again by itself (DR-17)", () =>
+  it.live("R-7: a skill that is declared idempotent and is not, and so is repeated without a verdict (DR-17)", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ name: "stamps", instructions: "", model: "m", skills: "all", dialect: "tools" })
       const stamp = Skill.dynamic("stamp", {
@@ -372,7 +370,7 @@ describe("the matrix finds what is broken", () => {
     )
   }
 
-  it.live("R-7: instructions that differ from process to process are told, with the place", () =>
+  it.live("R-7: instructions that differ between processes, with the place of the difference", () =>
     Effect.gen(function* () {
       let process = 0
       const agent = Agent.make({ name: "moody", instructions: Effect.sync(() => `mood ${process++}`), model: "m" })
@@ -383,7 +381,7 @@ describe("the matrix finds what is broken", () => {
     })
   )
 
-  it.live("a skill that waits for ever is cut at its time limit, in virtual time, and the run ends", () =>
+  it.live("a skill that waits for ever is interrupted at its time limit, in virtual time, and the run ends", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ name: "stuck", instructions: "", model: "m", skills: "all", dialect: "tools" })
       const wait = Skill.dynamic("wait", {

@@ -5,9 +5,9 @@ import { flood, megabyte, shapes } from "./floods.ts"
 const all = 64 * megabyte
 const limits = { replyLength: megabyte / 4 }
 
-describe("64 MB of a reply that does not want to end (R-20)", () => {
+describe("a reply of 64 MB (R-20)", () => {
   for (const [name, shape] of Object.entries(shapes)) {
-    it(`${name}: is refused as soon as it exceeds a limit, and hardly any of it is kept`, async () => {
+    it(`of ${name} is refused as soon as it exceeds a limit, and hardly any of it is kept in memory`, async () => {
       const { error, peak, read } = await flood(shape, all, limits)
       assert.match(error ?? "", /^ProviderError: .*exceeds a limit/)
       // A line is kept until it is too long for a frame.
@@ -16,7 +16,7 @@ describe("64 MB of a reply that does not want to end (R-20)", () => {
     }, 30_000)
   }
 
-  it("is kept as a whole where nothing limits it", async () => {
+  it("is kept in memory as a whole without limits", async () => {
     const unlimited = { replyLength: Infinity }
     const { error, peak } = await flood(shapes["64 KiB deltas"], all / 4, unlimited)
     assert.match(error ?? "", /the reply was cut/)

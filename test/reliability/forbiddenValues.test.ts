@@ -102,7 +102,7 @@ describe("an agent", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("says which setting is wrong", () =>
+  it.effect("is refused with the name of the invalid setting", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ ...usual, skills: untyped<"all">(null) })
       const error = yield* Effect.flip(Kernel.run(agent, "?", { provider: MockProvider.make("done") }))
@@ -128,7 +128,7 @@ describe("an agent", () => {
 })
 
 describe("a medium", () => {
-  it("of a kind that there is not is refused", () => {
+  it("of an unknown kind is refused", () => {
     for (const value of ["hologram", "", 42, {}, Symbol("x"), true]) {
       const kind = untyped<Media.Kind>(value)
       assert.throws(() => Media.fromBytes(new Uint8Array(1), "image/png", { kind }), RangeError, "image")
@@ -139,7 +139,7 @@ describe("a medium", () => {
     assert.throws(() => Media.fromBytes(new Uint8Array(1), untyped(undefined)), RangeError)
   })
 
-  it.effect("that was made by hand is refused by a store", () =>
+  it.effect("that is not made by `Media` is refused by a store", () =>
     Effect.gen(function* () {
       const store = yield* MediaStore.MediaStore
       const made = { ...Media.fromBytes(new Uint8Array(1), "image/png"), kind: untyped<Media.Kind>("hologram") }
@@ -174,7 +174,7 @@ describe("a medium", () => {
     [new Uint8Array([1, 2, 3]), "image/png", "image/png"],
     [new Uint8Array(), "image/png", "image/png"]
   ]
-  it("is recognized by its bytes where its declared type says nothing, or lies", () => {
+  it("is recognized by its bytes when its declared type is generic or wrong", () => {
     for (const [bytes, declared, recognized] of samples) {
       assert.strictEqual(Media.fromBytes(bytes, declared).mimeType, recognized === "" ? declared : recognized)
     }
@@ -237,7 +237,7 @@ describe("a skill that returns nothing", () => {
     }
   }
 
-  it.effect("is a skill like any other with Effect.void, and so is a protocol", () =>
+  it.effect("may be `Effect.void`, and so may a protocol", () =>
     Effect.gen(function* () {
       const protocols = yield* ProtocolRegistry.ProtocolRegistry
       yield* protocols.register(Protocol.make("wipe", { handle: () => Effect.void }))

@@ -2,13 +2,13 @@ import { assert, describe, it } from "vitest"
 import { fuzz } from "./fuzz.ts"
 
 describe("mutated inputs", () => {
-  it("give typed errors and nothing else, whoever reads them; what is read can be written and read again", async () => {
+  it("give only typed errors in every reader, and what is read can be written and read again", async () => {
     const { findings, inputs } = await fuzz(20_000, 1)
     assert.deepStrictEqual(findings, [])
     console.log(`inputs: ${inputs}`)
   }, 60_000)
 
-  it("find a reader that throws, and one that is wrong", async () => {
+  it("reveal a reader that throws, and one that returns a wrong value", async () => {
     const { findings } = await fuzz(500, 1, {
       readings: [
         ["thrower", "vectors/parser.json", (text) => void (text.includes("__proto__") && JSON.parse("{"))],

@@ -274,10 +274,10 @@ const isTyped = (exit: Exit.Exit<unknown, unknown>): boolean =>
   Exit.isSuccess(exit) ||
   exit.cause.reasons.every((reason) => Cause.isFailReason(reason) && KernelError.isKernelError(reason.error))
 
-describe("a value that cannot be read", () => {
+describe("a value whose properties throw", () => {
   for (const [place, door] of doors) {
     it.live(
-      `ends no run untyped when ${place} gives it away`,
+      `ends a run with a typed error when it comes from ${place}`,
       () =>
         Effect.gen(function* () {
           const untyped: Array<string> = []

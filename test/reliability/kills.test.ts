@@ -7,7 +7,7 @@ const patience = 600_000
 
 describe("real processes on SQLite (R-1 to R-7)", () => {
   it(
-    "killed at any moment, they lose nothing and double nothing",
+    "lose nothing and double nothing when they are killed at any moment",
     async () => {
       const { entered, findings, rounds } = await kills(10)
       assert.deepStrictEqual(findings, [])
@@ -18,7 +18,7 @@ describe("real processes on SQLite (R-1 to R-7)", () => {
   )
 
   it(
-    "stopped past its lease, one wakes to a run that is another's, and does nothing more (R-5)",
+    "do nothing more with a run that another took while they were suspended beyond their lease (R-5)",
     async () => {
       const { findings, rounds } = await stops(1)
       assert.deepStrictEqual(findings, [])

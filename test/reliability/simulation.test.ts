@@ -25,9 +25,9 @@ const failed = (outcomes: ReadonlyArray<Outcome>) =>
 const sum = (outcomes: ReadonlyArray<Outcome>, of: (outcome: Outcome) => number) =>
   outcomes.reduce((total, outcome) => total + of(outcome), 0)
 
-describe("two workers under a seeded fate (R-1 to R-5, R-10, R-15, R-17, R-19, R-23)", () => {
+describe("two workers with seeded failures (R-1 to R-5, R-10, R-15, R-17, R-19, R-23)", () => {
   for (const from of [1, 51, 101, 151]) {
-    it.live(`nothing is lost, doubled, left or told wrong: seeds ${from} to ${from + 49}`, () =>
+    it.live(`lose, double, abandon and misreport nothing: seeds ${from} to ${from + 49}`, () =>
       Effect.gen(function* () {
         const outcomes = yield* play(from, 50)
         assert.deepStrictEqual(failed(outcomes), [])
@@ -44,13 +44,13 @@ describe("two workers under a seeded fate (R-1 to R-5, R-10, R-15, R-17, R-19, R
     )
   }
 
-  it.live("seeds that once found something find it no more", () =>
+  it.live("pass the seeds that once found a defect", () =>
     Effect.gen(function* () {
       for (const seed of seeds) assert.deepStrictEqual(failed([yield* simulate(seed)]), [])
     })
   )
 
-  it.live("a seed plays the same way every time", () =>
+  it.live("behave the same every time for one seed", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* simulate(7), yield* simulate(7))
     })
@@ -65,7 +65,7 @@ describe("the simulation finds what is broken", () => {
     ["that repeats what was in flight", Broken.thatRetriesInFlight, /writes_once/]
   ] as const
   for (const [name, kernel, rule] of broken) {
-    it.live(`a kernel ${name} does not come through 60 seeds`, () =>
+    it.live(`a kernel ${name} fails within 60 seeds`, () =>
       Effect.gen(function* () {
         for (let seed = 1; seed <= 60; seed++) {
           const { findings } = yield* simulate(seed, kernel)

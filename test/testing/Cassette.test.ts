@@ -70,7 +70,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("new: plays recorded exchanges and records the others", () =>
+  it.effect("mode `new` plays recorded exchanges and records the others", () =>
     inFile((file) =>
       Effect.gen(function* () {
         const http = live()
@@ -384,7 +384,7 @@ describe("Cassette", () => {
     )
   )
 
-  it.effect("none: a request that was not recorded fails, and each recording plays once", () =>
+  it.effect("mode `none` fails for a request that was not recorded, and plays each recording once", () =>
     Effect.gen(function* () {
       const text = cassettes("cassettes").find((cassette) => cassette.name === "openai_final_block")?.text ?? ""
       const cassette = yield* Cassette.parse(text)

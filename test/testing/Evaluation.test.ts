@@ -99,7 +99,7 @@ describe("a scorer", () => {
 })
 
 describe("the interval of a rate", () => {
-  it("is Wilson's, also for few attempts and for rates of 0 and 1", () => {
+  it("is the Wilson interval, also for few attempts and for rates of 0 and 1", () => {
     const rounded = (passed: number, of: number) => Evaluation.interval(passed, of).map((end) => Math.round(end * 1e3))
     assert.deepStrictEqual(rounded(0, 0), [0, 1_000])
     assert.deepStrictEqual(rounded(10, 10), [722, 1_000])

@@ -51,7 +51,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("calls the function first", () =>
+  it.effect("asks the function of `onCall` before the scripted answers", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("queued").onCall((ask, call) =>
         call === 0 ? `${ask.model.id} ${call}` : call === 1 ? Effect.succeed({ text: "later" }) : undefined
@@ -131,7 +131,7 @@ describe("MockProvider", () => {
     })
   )
 
-  it.effect("layer: a new mock each time; layerOf: the given one", () =>
+  it.effect("is created for each use of `layer`, and shared by `layerOf`", () =>
     Effect.gen(function* () {
       const once = Effect.flatMap(Provider, (provider) => Effect.map(read(provider.stream(request())), (r) => r.text))
       const layer = MockProvider.layer("a", "b")

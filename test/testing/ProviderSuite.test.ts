@@ -143,7 +143,7 @@ describe("a provider of one's own", () => {
     ]
   }
   for (const [mistake, [change, check]] of Object.entries(mistakes)) {
-    it.effect(`is found when it ${mistake}`, () =>
+    it.effect(`fails a check when it ${mistake}`, () =>
       Effect.gen(function* () {
         assert.include(yield* failing(change), check)
       })

@@ -83,7 +83,7 @@ describe("Kernel.replay (R-26)", () => {
   })
 
   for (const subject of subjects()) {
-    it.live(`${subject.name}: every life of every crash replays as it was`, () =>
+    it.live(`${subject.name}: replays as recorded after a crash at every record`, () =>
       everyLife(subject, { kernel: kernelOneByOne, ways: ["before", "after"] })
     )
   }
@@ -191,7 +191,7 @@ describe("Kernel.replay (R-26)", () => {
     })
   )
 
-  it.live("so does the failure of a task, which its run received", () =>
+  it.live("a failure of a task recorded before redaction of a key replays unchanged", () =>
     Effect.gen(function* () {
       const provider: Provider.ProviderShape = {
         name: "mock",

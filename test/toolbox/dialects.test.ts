@@ -131,7 +131,7 @@ describe("recordings of the block dialect", () => {
 })
 
 describe("one run", () => {
-  it.effect("keeps its dialect when another is set at a resume", () =>
+  it.effect("keeps its dialect when a resume sets another one", () =>
     Effect.gen(function* () {
       const cassette = yield* fixture("toolbox/anthropic_tools")
       const { asked, provider } = yield* played(cassette)
@@ -148,7 +148,7 @@ describe("one run", () => {
     }).pipe(Effect.provide(kernel(weather)))
   )
 
-  it.effect("shows a history of native calls to a vendor as what it can read, in either dialect", () =>
+  it.effect("sends a history of native calls in a form its vendor accepts, in either dialect", () =>
     Effect.gen(function* () {
       const { provider } = yield* played(yield* fixture("toolbox/google_tools"))
       const before = yield* Kernel.run(agentOf("tools", "gemini-2.5-flash"), question, { provider })

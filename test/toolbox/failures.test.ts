@@ -71,7 +71,7 @@ describe("an error with a schema", () => {
     )
   }
 
-  it.effect("keeps its sentence, and shows no secret and no cause", () =>
+  it.effect("keeps its message, without secrets and without its cause", () =>
     Effect.gen(function* () {
       const error = new LoginFailed({
         user: "ada",
@@ -88,7 +88,7 @@ describe("an error with a schema", () => {
     })
   )
 
-  it.effect("that fits the declared schema is shown by that one", () =>
+  it.effect("that fits the declared schema is encoded by that schema", () =>
     Effect.gen(function* () {
       const failure = Schema.Struct({ retryAt: Schema.Date, parts: Schema.Array(Schema.Finite) })
       const value = { retryAt: new Date(0), parts: [1, 2] }
@@ -99,7 +99,7 @@ describe("an error with a schema", () => {
     })
   )
 
-  it.effect("of a protocol is shown in the same way", () =>
+  it.effect("of a protocol reaches the model in the same way", () =>
     Effect.gen(function* () {
       const protocols = yield* ProtocolRegistry.ProtocolRegistry
       const mail = Protocol.make("mail", { handle: () => Effect.fail(new MailFailed({ reason: "full", code: 552 })) })
@@ -129,7 +129,7 @@ describe("a failure that carries a picture", () => {
   ]
   for (const [name, value] of carriers) {
     for (const dialect of ["blocks", "tools"] as const) {
-      it.effect(`shows it to the model: ${name} in ${dialect}`, () =>
+      it.effect(`passes it to the model: ${name} in ${dialect}`, () =>
         Effect.gen(function* () {
           const { last, result } = yield* failed(
             failing(() => Effect.fail(value)),
@@ -214,7 +214,7 @@ describe("a failure of many bytes", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("shows no half of a secret at the place where it is cut", () =>
+  it.effect("shows no part of a secret where it is truncated", () =>
     Effect.gen(function* () {
       const secret = `sk-${"a1".repeat(20)}`
       for (let before = 900; before < 1_100; before += times(7, 21)) {

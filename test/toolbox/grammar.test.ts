@@ -20,7 +20,7 @@ const call = '<block type="command" name="add">{"a":1,"b":2}</block>'
 const final = '<block type="final">3</block>'
 
 describe("an agent held to a grammar", () => {
-  it.effect("gives its provider the grammar of what it may call, made once, in every form", () =>
+  it.effect("passes its provider the grammar of what it may call, built once, in every form", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(call, final)
       const run = yield* told(Agent.make({ ...options, skills: ["add"] }), "?", { provider })
@@ -38,7 +38,7 @@ describe("an agent held to a grammar", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("may call a skill that was registered since it was made", () =>
+  it.effect("may call a skill that was registered after its grammar was built", () =>
     Effect.gen(function* () {
       const agent = Agent.make({ ...options, skills: "all" })
       const provider = MockProvider.make(final)
@@ -54,7 +54,7 @@ describe("an agent held to a grammar", () => {
     }).pipe(Effect.scoped, Effect.provide(layer))
   )
 
-  it.effect("is understood in the JSON form that a server with schemas alone gives", () =>
+  it.effect("is understood when a server that accepts only JSON Schemas returns the JSON form", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(
         '{"blocks":[{"type":"plan","content":"I add."},{"type":"command","name":"add","content":{"a":1,"b":2}}]}',
@@ -73,7 +73,7 @@ describe("an agent held to a grammar", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("is held to the shape of its answer alone when it cannot act, and its answer is no call", () =>
+  it.effect("is held only to the schema of its answer when it cannot act, and its answer is no call", () =>
     Effect.gen(function* () {
       const output = Schema.Struct({ name: Schema.String, input: Schema.String })
       const provider = MockProvider.make('{"name": "add", "input": "{}"}')
@@ -86,7 +86,7 @@ describe("an agent held to a grammar", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("gives no grammar unless it is asked for, nor beside native calls, nor for free text", () =>
+  it.effect("passes no grammar unless it is requested, nor beside native calls, nor for free text", () =>
     Effect.gen(function* () {
       const agents = [
         Agent.make({ ...options, grammar: false, skills: "all" }),
@@ -102,7 +102,7 @@ describe("an agent held to a grammar", () => {
     }).pipe(Effect.provide(layer))
   )
 
-  it.effect("tells the model the whole schema of an answer that speaks of itself, and reads its dates", () => {
+  it.effect("shows the model the whole recursive schema of an answer, and decodes its dates", () => {
     interface Node {
       readonly at: Date
       readonly next: Node | null

@@ -36,7 +36,7 @@ const done = final("done")
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", maxSteps: 30, maxRepeats: 3 })
 
 describe("maxRepeats", () => {
-  it.effect("tells a model that asks for the same thing with the same result, and lets it go on with another", () => {
+  it.effect("warns a model that repeats a call with the same result, and continues when it makes another", () => {
     const { layer, ran } = counting()
     return Effect.gen(function* () {
       const same = ask("search", "a")
@@ -56,25 +56,28 @@ describe("maxRepeats", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("stops a model that does it again after it was told, typed, and the run can be resumed", () => {
-    const { layer, ran } = counting()
-    return Effect.gen(function* () {
-      const provider = MockProvider.make(ask("search", "a"))
-      const run = yield* told(agent, "?", { provider, runId: "r" })
-      assert.deepInclude(run.failure, { _tag: "LoopDetected", runId: "r", repeats: 5 })
-      assert.strictEqual(provider.callCount, 5)
-      assert.lengthOf(ran, 3)
-      const state = yield* RunStore.RunStore.use((store) => store.load("r"))
-      assert.strictEqual(state._tag === "Some" && state.value.status.type, "failed")
-      const again = yield* Effect.flip(Kernel.resume(agent, "r", { provider }))
-      assert.deepInclude(again, { _tag: "LoopDetected", repeats: 6 })
-      assert.lengthOf(ran, 3)
-      const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(done) })
-      assert.strictEqual(result.text, "done")
-    }).pipe(Effect.provide(layer))
-  })
+  it.effect(
+    "stops a model that repeats the call after the warning with a typed error, and the run can be resumed",
+    () => {
+      const { layer, ran } = counting()
+      return Effect.gen(function* () {
+        const provider = MockProvider.make(ask("search", "a"))
+        const run = yield* told(agent, "?", { provider, runId: "r" })
+        assert.deepInclude(run.failure, { _tag: "LoopDetected", runId: "r", repeats: 5 })
+        assert.strictEqual(provider.callCount, 5)
+        assert.lengthOf(ran, 3)
+        const state = yield* RunStore.RunStore.use((store) => store.load("r"))
+        assert.strictEqual(state._tag === "Some" && state.value.status.type, "failed")
+        const again = yield* Effect.flip(Kernel.resume(agent, "r", { provider }))
+        assert.deepInclude(again, { _tag: "LoopDetected", repeats: 6 })
+        assert.lengthOf(ran, 3)
+        const result = yield* Kernel.resume(agent, "r", { provider: MockProvider.make(done) })
+        assert.strictEqual(result.text, "done")
+      }).pipe(Effect.provide(layer))
+    }
+  )
 
-  it.effect("notices circles of two and three different calls", () => {
+  it.effect("detects cycles of two and three different calls", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
       for (const circle of [
@@ -89,7 +92,7 @@ describe("maxRepeats", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("lets a model ask again while something comes of it, or while something else is done in between", () => {
+  it.effect("allows a repeated call while its result changes, or with other calls in between", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
       const polling = MockProvider.make().onCall((_, call) => (call === 12 ? done : ask("poll", "a")))
@@ -101,7 +104,7 @@ describe("maxRepeats", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("takes no step for a circle that is not the next one in it", () => {
+  it.effect("counts no call as part of a cycle that does not continue it", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
       const [a, b] = [ask("search", "a"), ask("search", "b")]
@@ -112,7 +115,7 @@ describe("maxRepeats", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("stops a model that answers every corrective with the same useless reply", () => {
+  it.effect("stops a model that answers every corrective with the same invalid reply", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
       for (const before of [[], [ask("search", "a"), ask("search", "b")]]) {
@@ -124,7 +127,7 @@ describe("maxRepeats", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("is not looked for unless asked for (BP-40), and works in native calls too", () => {
+  it.effect("is off by default (BP-40), and works with native calls too", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
       const free = Agent.make({ instructions: "", model: "m", skills: "all", maxSteps: 20 })
@@ -138,7 +141,7 @@ describe("maxRepeats", () => {
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("refuses a limit of none (AC-22)", () => {
+  it.effect("rejects a limit of zero (AC-22)", () => {
     const { layer } = counting()
     return Effect.gen(function* () {
       const never = Agent.make({ instructions: "", model: "m", maxRepeats: 0 })

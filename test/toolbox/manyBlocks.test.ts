@@ -57,7 +57,7 @@ describe("a reply of 200,000 blocks", () => {
     }).pipe(Effect.provideService(Limits.Limits, Limits.make({ blocksPerReply: 3 })), Effect.provide(kernel(look)))
   )
 
-  it.effect("leaves other fibers their turns, however its parts arrive", () =>
+  it.effect("yields to other fibers, however its parts arrive", () =>
     Effect.gen(function* () {
       let turns = 0
       const others = yield* Effect.forkChild(

@@ -51,7 +51,7 @@ const idsOf = (body: unknown): ReadonlyArray<ReadonlyArray<string>> => {
 
 describe("a vendor that repeats the ids of its calls", () => {
   it.effect(
-    "has each of them done, under an id and with a key of its own, and reads its own ids again where they name one call (R-24, DR-17)",
+    "has each call executed under its own id and key, and receives its own ids back where they are unique (R-24, DR-17)",
     () =>
       Effect.gen(function* () {
         const { entered, pay } = ledger()
@@ -98,7 +98,7 @@ describe("a vendor that repeats the ids of its calls", () => {
 
   const call = (to: string) => ({ calls: [{ id: "c", name: "pay", params: { to } }] })
 
-  it.effect("reads each of them under an id of its own, also those that are never made (R-24)", () =>
+  it.effect("sees each call under its own id, also calls that are never executed (R-24)", () =>
     Effect.gen(function* () {
       const pays = (id: string, to: string) => ({ id, name: "pay", params: { to } })
       const mock = MockProvider.make(
@@ -130,7 +130,7 @@ describe("a vendor that repeats the ids of its calls", () => {
     })
   )
 
-  it.effect("reads each of them under an id of its own, also those of an earlier run of its chat (R-24)", () =>
+  it.effect("sees each call under its own id, also those of an earlier run of its chat (R-24)", () =>
     Effect.gen(function* () {
       const call = (to: string): MockProvider.Reply => ({ calls: [{ id: "send:0", name: "pay", params: { to } }] })
       const mock = MockProvider.make(call("Ada"), "Ada is paid", call("Bob"), "Bob is paid")
@@ -148,7 +148,7 @@ describe("a vendor that repeats the ids of its calls", () => {
     })
   )
 
-  it.effect("is played again with what each of its calls gave (R-26)", () =>
+  it.effect("is replayed with the result of each of its calls (R-26)", () =>
     Effect.gen(function* () {
       const { entered, pay } = ledger()
       const mock = MockProvider.make(call("Ada"), call("Bob"), { text: "done" })
@@ -165,7 +165,7 @@ describe("a vendor that repeats the ids of its calls", () => {
   )
 
   it.effect.each(["c", "0", "send:0", "call_0", ""])(
-    "asks a person about each of them: the answer to one, however late or often it comes, is none to the next (%j, R-25)",
+    "asks a person about each call: a late or repeated answer to one does not answer the next (%j, R-25)",
     (id) =>
       Effect.gen(function* () {
         const { entered, pay } = ledger()
@@ -231,7 +231,7 @@ describe("a vendor that gives no ids", () => {
     return { provider, shown }
   })
 
-  it.effect("gets back with each call what it signed it with", () =>
+  it.effect("receives the signature of each call back with that call", () =>
     Effect.gen(function* () {
       const { provider, shown } = yield* gemini(
         reply(part("Ada"), part("Bob")),
@@ -249,7 +249,7 @@ describe("a vendor that gives no ids", () => {
     })
   )
 
-  it.effect("reads a fork's calls, their signatures and their results under the same ids", () =>
+  it.effect("receives the calls of a fork, their signatures and results under the same ids", () =>
     Effect.gen(function* () {
       const done = reply({ text: "done" })
       const { provider, shown } = yield* gemini(reply(part("Ada")), done, done)

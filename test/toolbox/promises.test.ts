@@ -21,7 +21,7 @@ describe("a skill that takes a medium", () => {
     execute: () => Effect.succeed("heavy")
   })
 
-  it.effect("shows in /skills that it wants an id, and says so about a misfit", () =>
+  it.effect("shows in /skills that it takes an id, and reports another value", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(
         command("/skills", ""),
@@ -47,7 +47,7 @@ describe("a skill that declares what it produces", () => {
       execute: () => Effect.succeed(result)
     })
 
-  it.effect("shows it in /skills and in its events, and is held to it", () =>
+  it.effect("shows it in /skills and in its events, and may return nothing else", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(
         command("/skills", ""),
@@ -84,7 +84,7 @@ describe("a skill that declares what it produces", () => {
 })
 
 describe("the tasks of a plan", () => {
-  it.effect("are done or failed in /tasks", () =>
+  it.effect("are listed as done or failed in /tasks", () =>
     Effect.gen(function* () {
       const { events } = yield* play(
         {
@@ -118,7 +118,7 @@ describe("a hook that chooses a model of another provider", () => {
   }
 
   for (const model of [Model.make("two/large"), { ...Model.make("large"), provider: "two" }]) {
-    it.effect(`has that provider asked: ${model.provider ?? model.id}`, () =>
+    it.effect(`sends the request to that provider: ${model.provider ?? model.id}`, () =>
       Effect.gen(function* () {
         const { one, two } = providers()
         const registry = ModelRegistry.layer({ one: Effect.succeed(one), two: Effect.succeed(two) })
@@ -129,7 +129,7 @@ describe("a hook that chooses a model of another provider", () => {
     )
   }
 
-  it.effect("fails typed without a registry, instead of asking the wrong vendor", () =>
+  it.effect("fails with a typed error without a registry, instead of asking the wrong vendor", () =>
     Effect.gen(function* () {
       const { one } = providers()
       const run = Kernel.run({ ...agent, model: "small" }, "?", { provider: one })
@@ -138,7 +138,7 @@ describe("a hook that chooses a model of another provider", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("and one of the same provider is asked of it by its own id", () =>
+  it.effect("requests a model of the same provider by its own id", () =>
     Effect.gen(function* () {
       const { one, two } = providers()
       const registry = ModelRegistry.layer({ one: Effect.succeed(one), two: Effect.succeed(two) })

@@ -10,7 +10,7 @@ import { outputs, told } from "../support/toolbox.ts"
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxSteps: 60 })
 
 describe("a native call that does not fit its skill", () => {
-  it.effect("is told how to call it natively, and not in a block (BP-87)", () =>
+  it.effect("is answered with how to call it natively, not in a block (BP-87)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make({ calls: [{ name: "find", params: {} }] }, "done")
       const run = yield* told(agent, "?", { provider })
@@ -31,7 +31,7 @@ describe("a native call that does not fit its skill", () => {
   )
 })
 
-describe("a medium a skill gave", () => {
+describe("a medium that a skill returns", () => {
   const paint = Skill.make("paint", {
     description: "Paints",
     input: Schema.Struct({}),
@@ -49,7 +49,7 @@ describe("a medium a skill gave", () => {
     part.type === "text" ? part.text : part.type === "tool_result" ? part.content.map(textOf).join("") : ""
 
   for (const dialect of ["blocks", "tools"] as const) {
-    it.effect(`is told with its id in ${dialect}, by which another skill takes it (W-21)`, () =>
+    it.effect(`is shown to the model in ${dialect} with its id, which another skill accepts (W-21)`, () =>
       Effect.gen(function* () {
         const call = (name: string, params: object) =>
           dialect === "tools" ? { calls: [{ name, params }] } : command(name, params)
@@ -72,7 +72,7 @@ describe("the facts of a result", () => {
     execute: () => Effect.as(Effect.sleep("3 seconds"), Skill.result("heavy", { metadata: { grams: 700 } }))
   })
 
-  it.effect("and how long it took are told to the host, and to no model (BP-75)", () =>
+  it.effect("and its duration reach the host, and no model (BP-75)", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make({ calls: [{ name: "weigh" }] }, "done")
       yield* TestClock.adjust("1 hour")

@@ -23,7 +23,7 @@ const texts = (
 ) => (messages ?? []).map(({ content, role }) => `${role}: ${JSON.stringify(content)}`)
 
 describe("steering", () => {
-  it.effect("is heard before the next turn, in the order it was said, and is part of the run", () =>
+  it.effect("is read before the next turn, in the order it was offered, and is part of the run", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const layer = kernel(
@@ -50,7 +50,7 @@ describe("steering", () => {
     })
   )
 
-  it.effect("keeps a run going whose answer is ready, and leaves children alone", () =>
+  it.effect("gives a run whose answer is ready another turn, and does not reach children", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const provider = MockProvider.make().onCall((_, call) => {
@@ -81,7 +81,7 @@ describe("steering", () => {
     }).pipe(Effect.provide(kernel(work(Effect.void))))
   )
 
-  it.effect("leaves the answer of the last turn there may be as it is, and waits for another run (DR-20)", () =>
+  it.effect("does not replace the answer of the last allowed turn, and waits for another run (DR-20)", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const provider = MockProvider.make(command, final("Rome")).onCall((_, call) => {
@@ -96,7 +96,7 @@ describe("steering", () => {
     }).pipe(Effect.provide(kernel(work(Effect.void))))
   )
 
-  it.effect("is not lost when a run is cut off and resumed, nor when its turn is prepared again (DR-19)", () =>
+  it.effect("is not lost when a run is interrupted and resumed, nor when its turn is prepared again (DR-19)", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const layer = kernel(work(Queue.offer(steering, "Only Rome.")))
@@ -120,7 +120,7 @@ describe("steering", () => {
     })
   )
 
-  it.effect("is played again with the run, without a queue (R-26)", () =>
+  it.effect("is replayed with the run, without a queue (R-26)", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       yield* Effect.gen(function* () {
@@ -136,7 +136,7 @@ describe("steering", () => {
     })
   )
 
-  it.effect("stays in the queue, and stops the run with the reason, where its media cannot be stored (R-1)", () =>
+  it.effect("stays in the queue and stops the run with the reason when its media cannot be stored (R-1)", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const image = Media.fromBytes(new Uint8Array(64), "image/png")
@@ -168,33 +168,35 @@ describe("steering", () => {
     })
   )
 
-  it.effect("stops no turn a hook asked for, where its media cannot be stored: a resume takes that turn (DR-10)", () =>
-    Effect.gen(function* () {
-      const steering = yield* Queue.unbounded<Kernel.Input>()
-      const provider = MockProvider.make(final("first"), final("second")).onCall((_, call) => {
-        if (call === 0) Queue.offerUnsafe(steering, Media.fromBytes(new Uint8Array(64), "image/png"))
-        return undefined
-      })
-      const asksForMore = Hooks.layer({
-        onTurnCompleted: ({ state }) =>
-          Effect.succeed(state.turns.length === 1 ? { control: { _tag: "Continue" } } : undefined)
-      })
-      const few = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 16 })
-      const failure = yield* Kernel.run(agent, "?", { provider, steering, runId: "r" }).pipe(
-        Effect.flip,
-        Effect.provide([few, asksForMore])
-      )
-      assert.strictEqual(failure._tag, "LimitExceeded")
-      const result = yield* Effect.provide(Kernel.resume(agent, "r", { provider }), asksForMore)
-      assert.strictEqual(result.text, "second")
-    }).pipe(Effect.provide(kernel()))
+  it.effect(
+    "does not cancel a turn that a hook requested when its media cannot be stored: a resume runs that turn (DR-10)",
+    () =>
+      Effect.gen(function* () {
+        const steering = yield* Queue.unbounded<Kernel.Input>()
+        const provider = MockProvider.make(final("first"), final("second")).onCall((_, call) => {
+          if (call === 0) Queue.offerUnsafe(steering, Media.fromBytes(new Uint8Array(64), "image/png"))
+          return undefined
+        })
+        const asksForMore = Hooks.layer({
+          onTurnCompleted: ({ state }) =>
+            Effect.succeed(state.turns.length === 1 ? { control: { _tag: "Continue" } } : undefined)
+        })
+        const few = Layer.succeed(Limits.Limits, { ...Limits.defaults, mediaBytes: 16 })
+        const failure = yield* Kernel.run(agent, "?", { provider, steering, runId: "r" }).pipe(
+          Effect.flip,
+          Effect.provide([few, asksForMore])
+        )
+        assert.strictEqual(failure._tag, "LimitExceeded")
+        const result = yield* Effect.provide(Kernel.resume(agent, "r", { provider }), asksForMore)
+        assert.strictEqual(result.text, "second")
+      }).pipe(Effect.provide(kernel()))
   )
 
   for (const [how, kept] of [
     ["before it has it", false],
     ["though it has it", true]
   ] as const) {
-    it.effect(`is said once when the store fails ${how}, and the run goes on (R-1)`, () =>
+    it.effect(`is read once when the store fails ${how}, and the run continues (R-1)`, () =>
       Effect.gen(function* () {
         const steering = yield* Queue.unbounded<Kernel.Input>()
         const full = new RunStore.StoreError({ operation: "commit", reason: "limit_exceeded", detail: "full" })
@@ -229,7 +231,7 @@ describe("steering", () => {
     )
   }
 
-  it.effect("does not hold a run that is interrupted while its media are stored (R-15)", () =>
+  it.effect("does not delay the interruption of a run while its media are stored (R-15)", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.unbounded<Kernel.Input>()
       const storing = yield* Deferred.make<void>()
@@ -262,7 +264,7 @@ describe("steering", () => {
     })
   )
 
-  it.effect("may end: a queue that is over says nothing more", () =>
+  it.effect("may end its queue, and the run continues without it", () =>
     Effect.gen(function* () {
       const steering = yield* Queue.make<Kernel.Input, string>()
       yield* Queue.fail(steering, "over")
@@ -273,7 +275,7 @@ describe("steering", () => {
 })
 
 describe("the result of a run (AC-21)", () => {
-  it.effect("tells the last message and which calls a resume ran again or answered", () =>
+  it.effect("contains the last message and the calls that a resume repeated or resolved", () =>
     Effect.gen(function* () {
       const entered = yield* Deferred.make<void>()
       let calls = 0
@@ -303,7 +305,7 @@ describe("the result of a run (AC-21)", () => {
     })
   )
 
-  it.effect("is the same for a run that was cut off anywhere as for one nobody disturbed", () => {
+  it.effect("is the same for a run that was interrupted anywhere as for an undisturbed one", () => {
     const count = Skill.make("count", {
       description: "",
       input: Schema.Struct({ n: Schema.Int }),
