@@ -72,11 +72,14 @@ export type TurnEvent =
       /** Set with the first reply to requests that left out these options, and when they change. */
       readonly dropped?: DroppedOptions
     })
-  | (Event<"blocks_parsed"> & { readonly blocks: ReadonlyArray<Block> })
+  | (Event<"blocks_parsed"> & {
+      readonly blocks: ReadonlyArray<Block>
+      /** Those of the blocks that have no effect, such as a final answer beside calls, and why. */
+      readonly ignored?: { readonly blocks: ReadonlyArray<Block>; readonly reason: string }
+    })
   | (Event<"plan_rejected"> & { readonly reason: string; readonly raw: string })
   | (Event<"plan"> & { readonly content: string })
   | (Event<"json"> & { readonly content: string })
-  | (Event<"blocks_ignored"> & { readonly kinds: ReadonlyArray<string>; readonly reason: string })
   | (Event<"informational_only"> & { readonly kinds: ReadonlyArray<string> })
   | (Event<"no_blocks_stall"> & { readonly prosePreview: string; readonly kinds: ReadonlyArray<string> })
   /** A reply was cut before its vendor reported its usage. This partial usage is counted instead. */
@@ -118,10 +121,10 @@ export interface DroppedOptions {
  */
 export type CallEvent =
   | (Event<"skill_error"> & { readonly skill: string | null; readonly callId: string; readonly error: string })
-  | (Event<"skill_leaked"> & { readonly skill: string; readonly callId: string })
   | (Event<"builtin_result"> & { readonly command: string; readonly result: string })
   | (Event<"builtin_error"> & { readonly command: string; readonly error: string })
-  | (Event<"protocol_leaked"> & { readonly protocol: string; readonly callId: string })
+  /** A skill or protocol did not stop when its call was interrupted. The run continues without it. */
+  | (Event<"call_leaked"> & { readonly callId: string; readonly name: string })
   | (Event<"protocol_execute"> & { readonly protocol: string; readonly callId: string; readonly request: string })
   | (Event<"protocol_result"> & {
       readonly protocol: string
@@ -246,14 +249,9 @@ export type SkillEvents<S extends AnySkill<unknown>> = S extends unknown
           readonly type: "skill_progress"
           readonly skill: SkillTypes.Name<S>
           readonly callId: string
-          readonly progress: SkillTypes.Progress<S>
-        })
-      | (RunScope & {
-          readonly type: "skill_preliminary"
-          readonly skill: SkillTypes.Name<S>
-          readonly callId: string
-          /** The result so far. The next one, or `skill_result`, replaces it. */
-          readonly output: unknown
+          readonly progress?: SkillTypes.Progress<S>
+          /** The result so far, in place of `progress`. The next one, or `skill_result`, replaces it. */
+          readonly output?: unknown
         })
   : never
 

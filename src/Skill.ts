@@ -150,7 +150,7 @@ export interface SkillContext<
 export interface Reporting<in P = Json> {
   /** Emits `skill_progress`. */
   readonly progress: (progress: P) => Effect.Effect<void>
-  /** Emits `skill_preliminary`: the result so far. */
+  /** Emits `skill_progress` with the result so far as its `output`. */
   readonly preliminary: (output: unknown) => Effect.Effect<void>
 }
 

@@ -139,9 +139,14 @@ const call = {
 
 const answered = { message: message("assistant", "a"), usage: null, latencyMs: 1, finishReason: "stop" } as const
 
+const done = { type: "final", name: null, content: "done" }
+
 /** The events kernai adds, and their entries, without fields that other entries hold already. */
 const added: ReadonlyArray<readonly [RunEvent, unknown]> = [
-  [event({ type: "blocks_ignored", kinds: ["final"], reason: "why" }), { kinds: ["final"], reason: "why" }],
+  [
+    event({ type: "blocks_parsed", blocks: [done], ignored: { blocks: [done], reason: "why" } }),
+    [{ type: "final", content: "done", ignored: "why" }]
+  ],
   [
     event({ type: "block_unclosed", blockType: "command", name: "add", content: "{", finishReason: "length" }),
     { type: "command", name: "add", content: "{", finish_reason: "length" }
@@ -157,8 +162,7 @@ const added: ReadonlyArray<readonly [RunEvent, unknown]> = [
       total_tokens: null
     }
   ],
-  [event({ type: "skill_leaked", skill: "add", callId: "t.0" }), { skill: "add", call_id: "t.0" }],
-  [event({ type: "protocol_leaked", protocol: "mcp", callId: "t.0" }), { protocol: "mcp", call_id: "t.0" }],
+  [event({ type: "call_leaked", name: "add", callId: "t.0" }), { name: "add", call_id: "t.0" }],
   [
     event({
       type: "skill_result",
@@ -396,7 +400,7 @@ describe("Recorder.memory", () => {
 
   it("returns only the classic entries in order, whatever is between them", () => {
     const events = rows.flatMap(([event], index) => [chunk("x"), event, phase(index)])
-    events.push(event({ type: "blocks_ignored", kinds: ["final"], reason: "a plan stands alone" }))
+    events.push(event({ type: "call_leaked", name: "add", callId: "t.0" }))
     const memory = recorded(events, { phases: true })
     assert.deepStrictEqual(
       memory.classic().map((entry) => entry.event),

@@ -3,6 +3,7 @@
  * no wider than the terminal.
  */
 
+import type { Block } from "../Block.ts"
 import type { RunEvent, TaskRef } from "../RunEvent.ts"
 import type { Outcome } from "../RunModel.ts"
 import * as Text from "./terminalText.ts"
@@ -144,22 +145,22 @@ const noteOf = (event: RunEvent): string | undefined => {
       return `paused: ${event.reason}`
     case "block_unclosed":
       return `the block ${event.blockType} was never closed (${event.finishReason})`
-    case "blocks_ignored":
-      return `${event.kinds.join(", ")} ignored: ${event.reason}`
+    case "blocks_parsed":
+      return event.ignored && `${typesOf(event.ignored.blocks)} ignored: ${event.ignored.reason}`
     case "informational_only":
       return `only ${event.kinds.join(", ")}: asking to continue`
     case "no_blocks_stall":
       return "no block that does anything: asking again"
     case "plan_rejected":
       return `the plan was rejected: ${event.reason}`
-    case "skill_leaked":
-      return `${event.skill} did not stop when it was interrupted`
-    case "protocol_leaked":
-      return `${event.protocol} did not stop when it was interrupted`
+    case "call_leaked":
+      return `${event.name} did not stop when it was interrupted`
     default:
       return undefined
   }
 }
+
+const typesOf = (blocks: ReadonlyArray<Block>): string => [...new Set(blocks.map(({ type }) => type))].join(", ")
 
 interface End {
   readonly durationMs?: number | undefined

@@ -41,6 +41,8 @@ const finished = (skill: string, callId: string, output: unknown): Event => ({
   durationMs: 1_250
 })
 
+const done = { type: "final", name: null, content: "" }
+
 describe("the lines of a run", () => {
   it("show turns, blocks with their names, calls with their times, and tokens", () => {
     const text = show([
@@ -163,10 +165,10 @@ describe("the lines of a run", () => {
   it("note replies and calls that did not work as intended", () => {
     assert.strictEqual(
       show([
-        { ...scope, type: "blocks_ignored", kinds: ["final"], reason: "calls came first" },
+        { ...scope, type: "blocks_parsed", blocks: [], ignored: { blocks: [done], reason: "calls came first" } },
         { ...scope, type: "block_unclosed", blockType: "command", name: "a", content: "", finishReason: "length" },
         { ...scope, type: "no_blocks_stall", prosePreview: "", kinds: [] },
-        { ...scope, type: "skill_leaked", skill: "slow", callId: "c" }
+        { ...scope, type: "call_leaked", name: "slow", callId: "c" }
       ]),
       [
         "  ! final ignored: calls came first",
@@ -221,7 +223,12 @@ describe("the lines of a run", () => {
     ...block(evil, evil, evil),
     { ...scope, type: "text_chunk", text: evil },
     { ...scope, type: "block_unclosed", blockType: evil, name: evil, content: evil, finishReason: "stop" },
-    { ...scope, type: "blocks_ignored", kinds: [evil], reason: evil },
+    {
+      ...scope,
+      type: "blocks_parsed",
+      blocks: [],
+      ignored: { blocks: [{ type: evil, name: null, content: "" }], reason: evil }
+    },
     { ...scope, type: "plan_rejected", reason: evil, raw: evil },
     {
       ...scope,
@@ -239,10 +246,9 @@ describe("the lines of a run", () => {
     finished(evil, "c", evil),
     finished(evil, "d", { [evil]: evil }),
     { ...scope, type: "skill_error", skill: evil, callId: "e", error: evil },
-    { ...scope, type: "skill_leaked", skill: evil, callId: "e" },
     { ...scope, type: "builtin_result", command: evil, result: evil },
     { ...scope, type: "builtin_error", command: evil, error: evil },
-    { ...scope, type: "protocol_leaked", protocol: evil, callId: "p" },
+    { ...scope, type: "call_leaked", name: evil, callId: "p" },
     { ...scope, type: "protocol_execute", protocol: evil, callId: "p", request: evil },
     { ...scope, type: "protocol_result", protocol: evil, callId: "p", result: evil, durationMs: 1 },
     { ...scope, type: "protocol_error", protocol: evil, callId: "q", error: evil },

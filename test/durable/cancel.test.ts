@@ -114,7 +114,7 @@ describe("Kernel.cancel", () => {
       yield* Kernel.cancel("r")
       yield* TestClock.adjust("10 seconds")
       yield* Fiber.join(running)
-      const leaked = events.flatMap((event) => (event.type === "skill_leaked" ? [event.skill] : []))
+      const leaked = events.flatMap((event) => (event.type === "call_leaked" ? [event.name] : []))
       assert.deepStrictEqual(leaked, ["stubborn"])
       const last = events.at(-1)
       assert.deepStrictEqual(last?.type === "run_cancelled" ? last.inFlight : undefined, [

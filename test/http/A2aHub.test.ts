@@ -65,7 +65,7 @@ describe("A2aHub", () => {
       })
       const events = yield* Effect.provide(program, kernel(mock, { agents: { bank: { url } } }))
       assert.deepStrictEqual(told(mock), [`<block type="result" name="a2a_bank">Eva's debts?: twelve.</block>`])
-      const grown = events.find(({ type }) => type === "skill_preliminary")
+      const grown = events.find((event) => event.type === "skill_progress" && event.output !== undefined)
       assert.include(JSON.stringify(grown), "Eva's debts?: twelve.")
       assert.match(messageIds[0] ?? "", /^[0-9a-f]{32}$/)
     }).pipe(Effect.scoped)
@@ -300,7 +300,7 @@ describe("A2aHub", () => {
         let isHeard = false
         const running = yield* Effect.forkChild(
           Stream.runForEach(Kernel.stream(agent, "Well?"), ({ type }) =>
-            Effect.sync(() => (isHeard ||= type === "skill_preliminary"))
+            Effect.sync(() => (isHeard ||= type === "skill_progress"))
           )
         )
         yield* until(() => isHeard)

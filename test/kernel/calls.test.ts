@@ -18,7 +18,10 @@ describe("calls", () => {
         assert.include(texts[0], "echo:a")
         assert.include(texts[1], "echo:b")
         assert.include(texts[2], "final")
-        assert.deepStrictEqual(of(events, "blocks_ignored")[0]?.kinds, ["final", "result"])
+        assert.deepStrictEqual(
+          of(events, "blocks_parsed")[0]?.ignored?.blocks.map(({ type }) => type),
+          ["final", "result"]
+        )
       }).pipe(Effect.provide(kernel(echo)))
   )
 
@@ -205,7 +208,7 @@ describe("calls", () => {
         )
         yield* TestClock.adjust("10 seconds")
         const { exit, types } = yield* Fiber.join(fiber)
-        assert.include(types, "skill_leaked")
+        assert.include(types, "call_leaked")
         assert.isTrue(Exit.isSuccess(exit))
       }).pipe(Effect.provide(kernel(stubborn)))
     })

@@ -60,10 +60,9 @@ describe("calls", () => {
       yield* Effect.gen(function* () {
         const fiber = yield* Effect.forkChild(told(agent, ['<block type="stubborn">x</block>', final("ok")]))
         yield* TestClock.adjust("10 minutes")
-        const { events, exit, types } = yield* Fiber.join(fiber)
-        assert.notInclude(types, "skill_leaked")
-        const leaked = events.find((event) => event.type === "protocol_leaked")
-        assert.strictEqual(leaked?.type === "protocol_leaked" ? leaked.protocol : "", "stubborn")
+        const { events, exit } = yield* Fiber.join(fiber)
+        const leaked = events.find((event) => event.type === "call_leaked")
+        assert.strictEqual(leaked?.type === "call_leaked" ? leaked.name : "", "stubborn")
         assert.isTrue(Exit.isSuccess(exit))
       }).pipe(Effect.provide(Kernel.layerNoProvider.pipe(Layer.provide(registries))))
     })

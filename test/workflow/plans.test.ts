@@ -166,7 +166,10 @@ describe("a plan next to other blocks", () => {
         root: [plan(["a"]) + command("/skills") + final("too early"), final("ok")],
         tasks: { a: [final("A")] }
       })
-      assert.deepStrictEqual(of(events, "blocks_ignored")[0]?.kinds, ["command", "final"])
+      assert.deepStrictEqual(
+        of(events, "blocks_parsed")[0]?.ignored?.blocks.map(({ type }) => type),
+        ["command", "final"]
+      )
       assert.include(told(events), "Ignored in your reply: 'command', 'final'")
       assert.strictEqual(of(events, "builtin_result").length, 0)
     }).pipe(Effect.provide(kernel()))

@@ -91,12 +91,7 @@ export class UiFold {
       case "stream_part":
         return this.#reply.push(event)
       case "skill_progress":
-        return [chunk("data-progress", { id: event.callId, data: plain(event.progress), transient: true })]
-      case "skill_preliminary":
-        if (!this.#known.has(event.callId)) return []
-        return [
-          chunk("tool-output-available", { toolCallId: event.callId, output: plain(event.output), preliminary: true })
-        ]
+        return this.#progress(event)
       case "task_start":
         return this.#taskIs(event, "running")
       case "task_complete":
@@ -106,6 +101,13 @@ export class UiFold {
       default:
         return []
     }
+  }
+
+  #progress({ callId, output, progress }: SkillProgress): ReadonlyArray<Chunk> {
+    if (output === undefined) return [chunk("data-progress", { id: callId, data: plain(progress), transient: true })]
+    return this.#known.has(callId)
+      ? [chunk("tool-output-available", { toolCallId: callId, output: plain(output), preliminary: true })]
+      : []
   }
 
   #completed(event: ModelCompleted): ReadonlyArray<Chunk> {
@@ -181,6 +183,8 @@ export class UiFold {
     return chunk("finish", { finishReason: reason, messageMetadata })
   }
 }
+
+type SkillProgress = Extract<RunEvent, { readonly type: "skill_progress" }>
 
 const input = (toolCallId: string, name: string | null, value: Json): Chunk =>
   chunk("tool-input-available", { toolCallId, toolName: name ?? "unknown", input: value })

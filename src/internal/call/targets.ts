@@ -128,7 +128,7 @@ class SkillTarget implements Target {
   get limit(): Limit {
     return {
       timeout: this.#skill.timeout ?? this.#run.limits.skillTimeout,
-      leaked: { type: "skill_leaked", skill: this.name, callId: this.#call.callId }
+      leaked: { type: "call_leaked", name: this.name, callId: this.#call.callId }
     }
   }
 
@@ -312,7 +312,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
     asks,
     limit: {
       timeout: protocol.timeout ?? run.limits.skillTimeout,
-      leaked: { type: "protocol_leaked", protocol: name, callId }
+      leaked: { type: "call_leaked", name, callId }
     },
     started: { type: "protocol_execute", protocol: name, callId, request },
     perform: Effect.suspend(() => protocol.handle(blockOf(protocol, call, request), scope)),

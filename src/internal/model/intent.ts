@@ -16,41 +16,47 @@ import * as Blocks from "./replyBlocks.ts"
 
 /** Decides what a complete or truncated reply means. */
 export const intent = (reply: Reply, rules: ReplyRules): Intent => {
-  const meaning = meaningOf(reply, rules, [{ type: "blocks_parsed", blocks: reply.blocks }])
-  return { ...meaning, outcome: shortened(meaning.outcome, rules), message: Blocks.messageOf(reply, rules) }
+  const { ignored, ...meaning } = meaningOf(reply, rules)
+  const parsed: Fact = { type: "blocks_parsed", blocks: reply.blocks, ...(ignored && { ignored }) }
+  return {
+    ...meaning,
+    outcome: shortened(meaning.outcome, rules),
+    facts: [parsed, ...meaning.facts],
+    message: Blocks.messageOf(reply, rules)
+  }
 }
 
 /** Returns whether a reply has no text, no calls and no media. */
 export const isEmpty = (reply: Reply): boolean =>
   reply.text === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
 
-const meaningOf = (reply: Reply, rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
+const meaningOf = (reply: Reply, rules: ReplyRules): Meaning => {
   const finishReason = reply.finish?.reason ?? "unknown"
   // Only a reply that the model finished itself may act or answer.
   if (finishReason !== "stop" && finishReason !== "tool-calls") {
     const reason = finishReason === "error" ? "empty" : "cut"
-    return corrected(reason, InstructionBuilder.cut(finishReason), facts)
+    return corrected(reason, InstructionBuilder.cut(finishReason), [])
   }
-  if (isEmpty(reply) && !rules.takesEmpty) return ofNothing(rules, facts)
-  if (!rules.native) return ofBlocks(reply, rules, facts)
+  if (isEmpty(reply) && !rules.takesEmpty) return ofNothing(rules)
+  if (!rules.native) return ofBlocks(reply, rules)
   return reply.calls.length > 0
-    ? calling({ type: "tools" }, Blocks.nativeCalls(reply, rules), rules.limits, facts)
-    : finished(reply.text, "final", rules, facts)
+    ? calling({ type: "tools" }, Blocks.nativeCalls(reply, rules), rules.limits, [])
+    : finished(reply.text, "final", rules, [])
 }
 
 /** Corrects an empty reply. Where prose counts as a stall, an empty reply counts as one, too. */
-const ofNothing = (rules: ReplyRules, facts: ReadonlyArray<Fact>): Meaning => {
-  if (rules.native || !rules.correctsProse) return corrected("empty", InstructionBuilder.emptyProse, facts)
+const ofNothing = (rules: ReplyRules): Meaning => {
+  if (rules.native || !rules.correctsProse) return corrected("empty", InstructionBuilder.emptyProse, [])
   const stall: Fact = { type: "no_blocks_stall", prosePreview: "", kinds: [] }
-  return corrected("empty", InstructionBuilder.empty, [...facts, stall])
+  return corrected("empty", InstructionBuilder.empty, [stall])
 }
 
-const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>): Meaning => {
+const ofBlocks = (reply: Reply, rules: ReplyRules): Meaning => {
   const limit = rules.limits.blocksPerReply
   const isCut = reply.blocks.length > limit
   const blocks = isCut ? reply.blocks.slice(0, limit) : reply.blocks
   const plans = Blocks.findPlan(blocks, rules)
-  const facts: ReadonlyArray<Fact> = [...before, ...plans.facts]
+  const { facts } = plans
   const refused = plans.rejected && InstructionBuilder.planRejected(plans.rejected)
   const isNeverClosed =
     reply.unclosed && InstructionBuilder.ignored([reply.unclosed.type], "the block was never closed")
@@ -59,30 +65,31 @@ const ofBlocks = (reply: Reply, rules: ReplyRules, before: ReadonlyArray<Fact>):
   const isAnswered = reply.blocks.length < limit + Bounds.blocksBeyond && reply.blocks.slice(limit).every(isActing)
   const open = isCut && !isAnswered ? InstructionBuilder.tooManyBlocks(limit) : isNeverClosed
   if (plans.plan !== undefined) {
-    const others = Blocks.ignored(
+    const ignored = Blocks.ignored(
       blocks.filter((block) => block !== plans.block),
       "a plan stands alone"
     )
-    const outcome = { type: "workflow", plan: plans.plan, ...Blocks.noted(others.note, refused, open) } as const
-    return { outcome, calls: Blocks.tasksOf(plans.plan, rules), facts: [...facts, ...others.facts] }
+    const note = Blocks.noted(Blocks.ignoredNote(ignored), refused, open)
+    const outcome = { type: "workflow", plan: plans.plan, ...note } as const
+    return { outcome, calls: Blocks.tasksOf(plans.plan, rules), facts, ...(ignored && { ignored }) }
   }
   const acts = reply.blocks.filter(isActing)
   const powerless = blocks.filter((block) => Blocks.hasNoEffect(block, rules))
   const final = blocks.find((block) => block.type === "final")
   // A final answer beside calls was written before the model saw their results.
   if (acts.length > 0) {
-    const others = Blocks.ignored(
+    const ignored = Blocks.ignored(
       blocks.filter((block) => block.type === "final" || Blocks.hasNoEffect(block, rules)),
       "only commands and protocol blocks ran"
     )
     const calls = acts.map((block, index) => Blocks.callOf(block, index, rules))
-    const outcome = { type: "tools", ...Blocks.noted(others.note, refused, open) } as const
-    return calling(outcome, calls, rules.limits, [...facts, ...others.facts])
+    const outcome = { type: "tools", ...Blocks.noted(Blocks.ignoredNote(ignored), refused, open) } as const
+    return { ...calling(outcome, calls, rules.limits, facts), ...(ignored && { ignored }) }
   }
   if (isCut) return corrected("cut", InstructionBuilder.tooManyBlocks(limit), facts)
   if (final !== undefined) {
-    const others = Blocks.ignored(powerless, "written by the model")
-    return finished(final.content, "final", rules, [...facts, ...others.facts])
+    const ignored = Blocks.ignored(powerless, "written by the model")
+    return { ...finished(final.content, "final", rules, facts), ...(ignored && { ignored }) }
   }
   if (blocks.some((block) => block.type === "plan" || block.type === "json")) {
     const corrective = Blocks.joined(InstructionBuilder.informational(Blocks.kinds(blocks)), refused, open)

@@ -53,19 +53,25 @@ export const replyRules = (run: Run): Effect.Effect<ReplyRules> =>
 
 /** An event about a reply. */
 export type Fact =
-  | { readonly type: "blocks_parsed"; readonly blocks: ReadonlyArray<Block> }
+  | { readonly type: "blocks_parsed"; readonly blocks: ReadonlyArray<Block>; readonly ignored?: Ignored }
   | { readonly type: "plan_rejected"; readonly reason: string; readonly raw: string }
   | { readonly type: "plan"; readonly content: string }
   | { readonly type: "json"; readonly content: string }
-  | { readonly type: "blocks_ignored"; readonly kinds: ReadonlyArray<string>; readonly reason: string }
   | { readonly type: "informational_only"; readonly kinds: ReadonlyArray<string> }
   | { readonly type: "no_blocks_stall"; readonly prosePreview: string; readonly kinds: ReadonlyArray<string> }
+
+/** Blocks of a reply that have no effect. */
+export interface Ignored {
+  readonly blocks: ReadonlyArray<Block>
+  readonly reason: string
+}
 
 /** The outcome of a reply, its calls and the events about it. */
 export interface Meaning {
   readonly outcome: Outcome
   readonly calls: ReadonlyArray<Call>
   readonly facts: ReadonlyArray<Fact>
+  readonly ignored?: Ignored
   /** The answer, decoded by the agent's output schema. */
   readonly output?: unknown
 }

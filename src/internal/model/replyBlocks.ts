@@ -15,7 +15,7 @@ import * as Plan from "../../Plan.ts"
 import { isJsonObject } from "../../kit/json.ts"
 import { signed } from "../words/ids.ts"
 import { taskRunId } from "../../Call.ts"
-import type { Fact, ReplyRules } from "./meaning.ts"
+import type { Fact, Ignored, ReplyRules } from "./meaning.ts"
 
 /** Plans found in a reply. */
 export interface FoundPlan {
@@ -85,18 +85,13 @@ export const hasNoEffect = ({ type }: Block.Block, rules: ReplyRules): boolean =
 /** Returns the distinct types of blocks. */
 export const kinds = (blocks: Blocks): ReadonlyArray<string> => [...new Set(blocks.map((block) => block.type))]
 
-/** Reports ignored blocks: with an event for the host and a sentence for the model. */
-export const ignored = (
-  blocks: Blocks,
-  reason: string
-): { readonly facts: ReadonlyArray<Fact>; readonly note: string | undefined } => {
-  if (blocks.length === 0) return { facts: [], note: undefined }
-  const ignored = kinds(blocks)
-  return {
-    facts: [{ type: "blocks_ignored", kinds: ignored, reason }],
-    note: InstructionBuilder.ignored(ignored, reason)
-  }
-}
+/** Returns the blocks to ignore for a reason, or undefined without blocks. */
+export const ignored = (blocks: Blocks, reason: string): Ignored | undefined =>
+  blocks.length === 0 ? undefined : { blocks, reason }
+
+/** Returns the sentence about ignored blocks for the model. */
+export const ignoredNote = (ignored: Ignored | undefined): string | undefined =>
+  ignored && InstructionBuilder.ignored(kinds(ignored.blocks), ignored.reason)
 
 /** Joins sentences into a note that the model gets beside its results. Empty without sentences. */
 export const noted = (...sentences: ReadonlyArray<string | undefined>): { readonly note?: string } => {

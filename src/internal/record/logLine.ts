@@ -89,11 +89,13 @@ const ofBlocks = (event: RunEvent): Entry | undefined => {
       return debug("block.complete", block(event.block.type, event.block.name))
     case "block_unclosed":
       return warn("block.unclosed", [...block(event.blockType, event.name), ["finish_reason", event.finishReason]])
-    case "blocks_ignored":
-      return warn("agent.blocks_ignored", [
-        ["kinds", event.kinds.join(",")],
-        ["reason", event.reason]
-      ])
+    case "blocks_parsed":
+      return event.ignored === undefined
+        ? undefined
+        : warn("agent.blocks_ignored", [
+            ["kinds", [...new Set(event.ignored.blocks.map(({ type }) => type))].join(",")],
+            ["reason", event.ignored.reason]
+          ])
     case "plan_rejected":
       return warn("workflow.plan_rejected", [["reason", event.reason]])
     case "informational_only":
@@ -139,16 +141,14 @@ const ofWork = (event: RunEvent): Entry | undefined => {
       return info("skill.result", [...call(event.skill, event.callId), ["duration_ms", event.durationMs]])
     case "skill_error":
       return error("skill.error", event.error, call(event.skill, event.callId))
-    case "skill_leaked":
-      return warn("skill.leaked", call(event.skill, event.callId))
     case "builtin_result":
       return info("builtin.execute", [["command", event.command]])
     case "builtin_error":
       return error("builtin.error", event.error, [["command", event.command]])
-    case "protocol_leaked":
-      return warn("protocol.leaked", [
-        ["protocol", event.protocol],
-        ["call_id", event.callId]
+    case "call_leaked":
+      return warn("call.leaked", [
+        ["name", event.name],
+        ["call", event.callId]
       ])
     case "protocol_execute":
       return info("protocol.execute", protocol(event.protocol, event.callId))

@@ -5,6 +5,7 @@
  * between them. Entries of phases leave out data that other entries already hold.
  */
 
+import type { Block } from "../../Block.ts"
 import type { HostedCall } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
@@ -67,9 +68,7 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
         ...(event.dropped === undefined ? {} : { dropped: { ...event.dropped } })
       }
     case "blocks_parsed":
-      return event.blocks.map(({ content, name, type }) =>
-        name === null ? { type, content } : { type, content, name }
-      )
+      return event.blocks.map((block) => blockEntry(block, event.ignored))
     case "plan_rejected":
       return { reason: event.reason, raw: event.raw }
     case "plan":
@@ -81,8 +80,6 @@ const replyData = (event: RunEvent, base: number): Json | undefined => {
       return { kinds: event.kinds }
     case "no_blocks_stall":
       return { prose_preview: event.prosePreview }
-    case "blocks_ignored":
-      return { kinds: event.kinds, reason: event.reason }
     case "block_unclosed":
       return { type: event.blockType, name: event.name, content: event.content, finish_reason: event.finishReason }
     case "partial_usage":
@@ -113,10 +110,8 @@ const callData = (event: RunEvent): JsonObject | undefined => {
       }
     case "skill_error":
       return { skill: event.skill, error: short(event.error, event.skill) }
-    case "skill_leaked":
-      return { skill: event.skill, call_id: event.callId }
-    case "protocol_leaked":
-      return { protocol: event.protocol, call_id: event.callId }
+    case "call_leaked":
+      return { name: event.name, call_id: event.callId }
     case "protocol_execute":
       return { protocol: event.protocol, request: event.request }
     case "protocol_result":
@@ -179,6 +174,13 @@ const workflowData = (event: RunEvent): JsonObject | undefined => {
       return undefined
   }
 }
+
+const blockEntry = (block: Block, ignored: Extract<RunEvent, { type: "blocks_parsed" }>["ignored"]): JsonObject => ({
+  type: block.type,
+  content: block.content,
+  ...(block.name === null ? {} : { name: block.name }),
+  ...(ignored?.blocks.includes(block) === true ? { ignored: ignored.reason } : {})
+})
 
 const taskOf = ({ agent, childRunId, id }: TaskRef): JsonObject => ({
   task_id: id,

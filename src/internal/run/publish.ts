@@ -38,8 +38,13 @@ export type Draft = PhaseEvent extends infer E
 /** An event that is not part of the journal, without its scope. */
 export type LiveEvent =
   | Unscoped<TurnEvent | CallEvent | TaskEvent>
-  | { readonly type: "skill_progress"; readonly skill: string; readonly callId: string; readonly progress: unknown }
-  | { readonly type: "skill_preliminary"; readonly skill: string; readonly callId: string; readonly output: unknown }
+  | {
+      readonly type: "skill_progress"
+      readonly skill: string
+      readonly callId: string
+      readonly progress?: unknown
+      readonly output?: unknown
+    }
   | {
       readonly type: "skill_execute"
       readonly skill: string
@@ -183,7 +188,7 @@ const pauseMs = 100
 const eventOf = (run: Run, skill: string, callId: string, report: Report): LiveEvent =>
   report._tag === "Progress"
     ? { type: "skill_progress", skill, callId, progress: shown(run, report.progress) }
-    : { type: "skill_preliminary", skill, callId, output: shown(run, report.output) }
+    : { type: "skill_progress", skill, callId, output: shown(run, report.output) }
 
 /** Returns the names of options that are given but not supported. */
 const missing = (given: Generation, taken: Generation): ReadonlyArray<string> => [

@@ -251,8 +251,10 @@ const nodeOf = (entry: Recorder.Entry, runs: Runs): ReadonlyArray<Node> => {
       return leaf("note", "nothing to do", false, "asked to continue")
     case "no_blocks_stall":
       return leaf("note", "no block", false, "asked again")
-    case "blocks_ignored":
-      return leaf("note", "ignored", false, textOf(data, "reason"))
+    case "blocks_parsed": {
+      const [ignored] = Array.isArray(data) ? data.filter((block) => textOf(block, "ignored") !== "") : []
+      return ignored === undefined ? [] : leaf("note", "ignored", false, textOf(ignored, "ignored"))
+    }
     case "task_complete":
     case "task_error":
       return [taskOf(entry, runs)]

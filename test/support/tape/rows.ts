@@ -30,7 +30,15 @@ export const toldRow = ([at, depth, taskId, event, data]: Row): Row => {
   if (event === "builtin_result" && isObject(data))
     return [step, depth, taskId, event, { ...data, result: documented(data["result"] ?? null) }]
   if (event === "skill_result") return [step, depth, taskId, event, withoutIds(bare)]
+  if (event === "blocks_parsed" && Array.isArray(bare)) return [step, depth, taskId, event, bare.map(unmarked)]
   return [step, depth, taskId, event, bare]
+}
+
+/** Ruby does not record which blocks have no effect (W-10). */
+const unmarked = (block: Json): Json => {
+  if (!isObject(block)) return block
+  const { ignored: _, ...rest } = block
+  return rest
 }
 
 /** Ruby records its plain-language plans as rejected (W-34). */
