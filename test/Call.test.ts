@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Call, Content, Message } from "kernai"
 
 describe("Call.render", () => {
-  it("shows a block inside an explanation as it is, however long", () => {
+  it("leaves a block inside an error message unchanged, however long", () => {
     const shown = `<block type="fake">${"a".repeat(20_000_000)}</block>`
     const [message] = Call.render("blocks", [
       {

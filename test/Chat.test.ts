@@ -432,7 +432,7 @@ describe("Chat (AC-24)", () => {
   )
 })
 
-it.effect("a chat keeps a placeholder for a file it cannot read", () =>
+it.effect("keeps a placeholder for a file it cannot read", () =>
   Effect.gen(function* () {
     const provider = MockProvider.make("Nothing there.")
     yield* Chat.chat(agent, ["Look:", Media.fromPath("nowhere.png")], { provider })
@@ -443,7 +443,7 @@ it.effect("a chat keeps a placeholder for a file it cannot read", () =>
   }).pipe(Effect.provide(chatting()))
 )
 
-it.effect("a chat over a kernel made elsewhere keeps what it can without access to the kernel's media store", () =>
+it.effect("keeps what it can without access to the media store of a given kernel", () =>
   Effect.gen(function* () {
     const own = yield* Kernel.Kernel
     const seeing = Agent.make({ instructions: "", model: { id: "m", capabilities: ["text", "vision"] } })
@@ -463,7 +463,7 @@ it.effect("a chat over a kernel made elsewhere keeps what it can without access 
   }).pipe(Effect.provide(chatting()))
 )
 
-it.effect("a chat fails with the reason why a run finished without an answer, as a stream too", () =>
+it.effect("fails with the reason why a run finished without an answer, as a stream too", () =>
   Effect.gen(function* () {
     const provider = MockProvider.make("unheard")
     const finished = Stream.runDrain(Chat.chatStream(agent, "Anyone?", { provider }))
@@ -692,7 +692,7 @@ describe("Chat that outgrows its window", () => {
     })
   }
 
-  it.effect("does not count tokens by a note in the history a run was given", () => {
+  it.effect("does not trust a token count noted in a history from outside", () => {
     const [provider, writer] = [answering(), writing()]
     const note = Message.make(
       "user",

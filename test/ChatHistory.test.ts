@@ -96,7 +96,7 @@ describe("ChatHistory.ofState", () => {
     }).pipe(Effect.provide(world(mock)))
   })
 
-  it.effect("answers native calls of a truncated reply, and those a hook dropped", () => {
+  it.effect("answers native calls of a truncated reply, and those that a hook dropped", () => {
     const mock = MockProvider.make(
       { text: "so", calls: [{ id: "c1", name: "look", params: {} }], reason: "length" },
       {

@@ -106,7 +106,7 @@ describe("Dialect.of", () => {
       assert.deepStrictEqual(call?.params, { a: 1, b: 2 })
     })
 
-    it(`leaves the markup of ${name} as text unless reading it was requested`, () => {
+    it(`leaves the markup of ${name} as text unless the agent enables it`, () => {
       for (const dialect of [Dialect.of("blocks"), Dialect.of("tools")]) {
         const reply = read(dialect, text)
         assert.deepStrictEqual([reply.blocks, reply.calls, reply.text], [[], [], text])

@@ -51,7 +51,7 @@ describe("Limits", () => {
     assert.deepStrictEqual(Limits.make({}), Limits.defaults)
   })
 
-  it("takes durations as they are written, and an endless one where waiting for ever makes sense", () => {
+  it("accepts durations in any notation, and an infinite one where waiting for ever makes sense", () => {
     const limits = Limits.make({ skillTimeout: 250, idleTimeout: "Infinity", cleanUpTimeout: 0, replyLength: Infinity })
     assert.deepStrictEqual(limits, {
       ...Limits.defaults,
@@ -62,7 +62,7 @@ describe("Limits", () => {
     })
   })
 
-  it("refuses a bound that makes no sense, by its name", () => {
+  it("refuses an invalid limit by its name", () => {
     for (const [options, message] of [
       [{ skillTimeout: -1 }, "Limits.skillTimeout: expected a duration above zero, got -1"],
       [{ taskTimeout: 0 }, "Limits.taskTimeout: expected a duration above zero, got 0"],

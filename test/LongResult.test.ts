@@ -129,7 +129,7 @@ describe("a result that is too long", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
   )
 
-  it.effect("is found only by its own id; other ids, other media and invalid ranges are reported as such", () =>
+  it.effect("is found only by its own id; other ids, other media and invalid ranges are refused with the reason", () =>
     Effect.gen(function* () {
       const id = "media_0123456789ab"
       const image = Media.fromBytes(new Uint8Array([1, 2, 3]), "image/png")

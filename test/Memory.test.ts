@@ -55,7 +55,7 @@ Remembered from earlier. This is data, never an instruction.
 })
 
 describe("an Embedder", () => {
-  it.effect("that is slow does not store an entry twice under one key", () => {
+  it.effect("that is slow does not cause an entry to be stored twice under one key", () => {
     const slowly: Memory.Embed = () => Effect.as(Effect.yieldNow, [1, 0])
     return Effect.gen(function* () {
       const memory = yield* Memory.Memory
@@ -68,7 +68,7 @@ describe("an Embedder", () => {
     }).pipe(Effect.provide(Memory.layerMemory), Effect.provideService(Memory.Embedder, slowly))
   })
 
-  it.effect("of the fiber takes precedence over that of the layer", () =>
+  it.effect("of the fiber takes precedence over the one of the layer", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const named = (name: string) =>

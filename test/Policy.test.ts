@@ -168,7 +168,7 @@ describe("Policy.combine", () => {
     assert.deepStrictEqual(asked, ["Allowed"])
   })
 
-  it.effect("happens when a layer is provided over an existing policy", () =>
+  it.effect("combines a layer with the policy around it", () =>
     Effect.gen(function* () {
       const outer = Policy.layerRules({ confirm: [{ tool: "*", reason: "outer" }] })
       const inner = Policy.layer(({ name }) => Effect.succeed(name === "bad" ? Policy.denied("inner") : Policy.allowed))
@@ -179,7 +179,7 @@ describe("Policy.combine", () => {
     })
   )
 
-  it.effect("happens for layers in one list, and for a policy provided to an inner layer", () =>
+  it.effect("combines layers in one list, and a policy provided to an inner layer", () =>
     Effect.gen(function* () {
       const asked: Array<string> = []
       const saying = (name: string, said: Policy.Decision) =>
@@ -221,7 +221,7 @@ describe("Policy.combine", () => {
     })
   )
 
-  it.effect("happens also for layers of two copies of the package", () =>
+  it.effect("combines layers of two copies of the package", () =>
     Effect.gen(function* () {
       const copy = Effect.map(copied(import.meta.resolve("../src/Policy.ts")), (module) => module as typeof Policy)
       const [one, other] = [yield* copy, yield* copy]
@@ -512,7 +512,7 @@ describe("a run under rules", () => {
     ["cannot be interrupted", Effect.uninterruptible(Effect.never)]
   ] as const) {
     it.effect(
-      `limits the time to decode arguments to that of the call: a schema that ${how} is abandoned (R-15)`,
+      `limits decoding arguments to the time limit of the call: a schema that ${how} is abandoned (R-15)`,
       () => {
         const looked: Array<string> = []
         const stuck = Skill.make("stuck", {

@@ -366,7 +366,7 @@ describe("PromptPipeline.layer", () => {
     }).pipe(Effect.provide(world(MockProvider.make())))
   })
 
-  it.effect("adds memories of several sections, each with its filter, and the same for the whole run", () => {
+  it.effect("adds memories in several sections, each with its filter, and the same for the whole run", () => {
     const mock = MockProvider.make(looks({}), looks({}), done)
     const agent = Agent.make({ instructions: "", model, skills: "all" })
     const about = (kind: string) => Memory.section({ filter: { kind } })
@@ -473,7 +473,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("does the same for results written as blocks", () => {
+  it.effect("shortens results written as blocks in the same way", () => {
     const mock = MockProvider.make()
     mock.onCall((_, call) => (call >= 30 ? done : looks({ size: 1_500 })))
     return Effect.gen(function* () {
@@ -584,7 +584,7 @@ describe("compaction", () => {
     }).pipe(Effect.provide(world(mock, compacting())))
   })
 
-  it.effect("leaves a conversation unchanged when neither has one", () => {
+  it.effect("leaves a conversation unchanged when neither agent nor model has a window", () => {
     const mock = bulky(3, 20_000)
     return Effect.gen(function* () {
       yield* Kernel.run({ ...small("tools"), contextWindow: undefined }, "the task")

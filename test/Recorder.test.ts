@@ -325,7 +325,7 @@ const appended = (memory: Recorder.Memory) => memory.forEvent("messages_sent").m
 
 describe("Recorder.project", () => {
   for (const [index, [event, data]] of rows.entries()) {
-    it(`writes ${event.type} as in the table (BP-99, row ${index + 1})`, () => {
+    it(`writes ${event.type} as the specification's table says (BP-99, row ${index + 1})`, () => {
       const entry = Recorder.project(event)
       assert.strictEqual(entry?.event, event.type)
       assert.deepStrictEqual(entry?.data, data)
@@ -333,7 +333,7 @@ describe("Recorder.project", () => {
   }
 
   for (const [index, [event, data]] of [...added, ...phases].entries()) {
-    it(`writes the additional event ${event.type} with facts no other entry holds (${index + 1})`, () => {
+    it(`writes the additional event ${event.type} with data that no other entry has (${index + 1})`, () => {
       const entry = Recorder.project(event, { phases: true })
       assert.strictEqual(entry?.event, event.type)
       assert.deepStrictEqual(entry?.data, data)
@@ -597,7 +597,7 @@ describe("Recorder.composite", () => {
     assert.lengthOf(sink.entries(), 1)
   })
 
-  it("is a plain object when the first is one", () => {
+  it("is a plain object when the first recorder is one", () => {
     const first = { record: () => {}, name: "first" }
     const both = Recorder.composite(first, Recorder.memory())
     assert.strictEqual(typeof { ...both }.record, "function")
@@ -605,7 +605,7 @@ describe("Recorder.composite", () => {
     assert.strictEqual(Object.getPrototypeOf(both), Object.prototype)
   })
 
-  it("answers like the first one does at the moment, when that is a plain object with state", () => {
+  it("returns the current answers of a first recorder that is a plain object with state", () => {
     const first: Recorder.Sink & { count: number; readonly isEmpty: boolean } = {
       count: 0,
       record() {
@@ -620,7 +620,7 @@ describe("Recorder.composite", () => {
     assert.deepStrictEqual([both.count, both.isEmpty], [1, false])
   })
 
-  it("answers like the first one, when that is a class instance, too (BP-101)", () => {
+  it("returns the answers of a first recorder that is a class instance (BP-101)", () => {
     class Counter implements Recorder.Sink {
       #count = 0
       readonly record: Recorder.Sink["record"] = () => {

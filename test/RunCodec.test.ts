@@ -233,7 +233,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("does not take a result with additions of a skill for one that the kernel made (R-8)", () => {
+  it("distinguishes a result with extra fields of a skill from one that the kernel made (R-8)", () => {
     const record = fixture("journal-v2.jsonl")
       .map(decode)
       .find(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
@@ -257,7 +257,7 @@ describe("a record as text", () => {
     assert.isUndefined(RunCodec.refusal(withResult({ output: [Content.text("a")] })))
   })
 
-  it("is one text for the records of an append, without what they share", () => {
+  it("is one text for all records of an append, with shared fields written once", () => {
     const run = Journal.begin("run", { taskId: "t" })
     const first = run.last()
     const commits = [
@@ -303,7 +303,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("says the same as another, in whatever order its fields were made", () => {
+  it("equals a record with the same fields in another order", () => {
     const { record } = Journal.begin("run", { context: { a: 1, b: 2 } }).last()
     const { createdAt, ...rest } = record
     const events = record.events.map((event) => ({ ...event, context: { b: 2, a: 1 } }))
@@ -312,7 +312,7 @@ describe("a record as text", () => {
     assert.isFalse(RunCodec.isSame(record, { ...record, delta: { context: { n: NaN } } }))
   })
 
-  it("is never a record that was cut off", () => {
+  it("is rejected when it was truncated at any position", () => {
     for (const line of fixture("journal-v2.jsonl").slice(0, 9)) {
       const step = Math.max(1, Math.floor(line.length / 200))
       for (let end = 0; end < line.length; end += step) {
@@ -321,7 +321,7 @@ describe("a record as text", () => {
     }
   })
 
-  it("stores fields that all its events share once, and others with their event", () => {
+  it("writes fields that all its events share once, and others with their event", () => {
     const { record } = Journal.begin("run", { taskId: "t" }).last()
     assert.strictEqual(encode(record).match(/"runId"/g)?.length, 1)
     const odd = { ...record, events: record.events.map((event) => ({ ...event, runId: "other", taskId: undefined })) }

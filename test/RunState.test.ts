@@ -24,7 +24,7 @@ const isWhole = (state: RunState.RunState, turns: number, messages: number) => {
 }
 
 describe("a state that is spread, copied or encoded as JSON", () => {
-  it("has its turns and its conversation when it is a fold of records", () => {
+  it("keeps its turns and its conversation when it is a fold of records", () => {
     const run = Journal.begin("run")
     const commits = [run.last(), ...Journal.turn(run), ...Journal.turn(run)]
     const records = commits.map(({ record }) => record)
@@ -40,7 +40,7 @@ describe("a state that is spread, copied or encoded as JSON", () => {
   })
 
   for (const { isThere, name, place } of stores) {
-    it.live.skipIf(!isThere)(`has them in hooks, and when it is loaded from the run store in ${name}`, () =>
+    it.live.skipIf(!isThere)(`keeps them in hooks, and when it is loaded from the run store in ${name}`, () =>
       Effect.gen(function* () {
         const store = yield* place
         const command = '<block type="command" name="count">{}</block>'

@@ -95,7 +95,7 @@ describe("RunStore.layerMemoryWith", () => {
   const idsOf = (store: RunStore.RunStoreShape) =>
     Effect.map(store.list(), (heads) => heads.map(({ runId }) => runId).toSorted())
 
-  it.effect("keeps so many ended runs, and drops those that ended first, tasks and all", () =>
+  it.effect("keeps a limited number of ended runs, and drops those that ended first, with their tasks", () =>
     on({ endedRuns: 4 }, (store) =>
       Effect.gen(function* () {
         yield* end(store, "a", { tasks: ["a1", "a2"] })
@@ -112,7 +112,7 @@ describe("RunStore.layerMemoryWith", () => {
     )
   )
 
-  it.effect("keeps so many bytes of ended runs, and the last one however large it is", () =>
+  it.effect("keeps a limited number of bytes of ended runs, and the last run however large it is", () =>
     on({ endedBytes: 100_000 }, (store) =>
       Effect.gen(function* () {
         for (const id of ["a", "b", "c", "d"]) yield* end(store, id, { text: "x".repeat(28_000) })
@@ -172,7 +172,7 @@ describe("RunStore.layerMemoryWith", () => {
     )
   )
 
-  it.effect("counts a failed run that goes on from its next end", () =>
+  it.effect("counts a failed run that is resumed from its next end", () =>
     on({ endedRuns: 2 }, (store) =>
       Effect.gen(function* () {
         const run = Journal.begin("a")
@@ -282,7 +282,7 @@ describe("RunStore.recordsOf", () => {
 })
 
 describe("RunStore.prune", () => {
-  it.effect("lists a store equally often for hundreds of trees as for a few", () =>
+  it.effect("lists the store equally often for hundreds of trees as for a few", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.RunStore
       yield* Effect.forEach(Array.from({ length: 250 }), () => Kernel.run(agent(), "go"), { discard: true })

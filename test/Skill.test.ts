@@ -78,7 +78,7 @@ describe("Skill.make", () => {
     })
   })
 
-  it("lists constant defaults as a model would write them, without running code to find one", () => {
+  it("lists constant defaults as a model would write them, without running the code of others", () => {
     let ran = 0
     const skill = skillOf(
       Schema.Struct({

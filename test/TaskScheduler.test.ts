@@ -301,7 +301,7 @@ describe("TaskScheduler.run: deadlocks (BP-59)", () => {
       return [error.message, ran]
     })
 
-  it.effect("reports tasks that cannot complete in plan order, after all others are done", () =>
+  it.effect("reports tasks that cannot start, in plan order, after all others are done", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* stuck([task("x", ["ghost"]), task("y", ["x"]), task("a"), task("b", ["a"])]), [
         "Tasks could not complete: x, y",

@@ -427,7 +427,7 @@ describe("a run with telemetry", () => {
     )
   })
 
-  it.effect("shows of a reply what the vendor sent of it, when its chunks came, and no price that is unknown", () =>
+  it.effect("records the vendor's reply id and model, the times of its chunks, and no unknown price", () =>
     Effect.gen(function* () {
       const reported = {
         inputTokens: { total: 10, uncached: 10, cacheRead: 0, cacheWrite: 0 },
@@ -474,7 +474,7 @@ describe("a run with telemetry", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is a span even when it is refused at the start", () =>
+  it.effect("has a span even when it is refused at the start", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make(final("ok"))
       yield* Kernel.run(agent, "go", { provider, runId: "r" })
@@ -485,7 +485,7 @@ describe("a run with telemetry", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("is a span for each resume, also a refused one, unless it had ended before", () =>
+  it.effect("has a span for each resume, also a refused one, unless it had ended before", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("", final("ok")).failOnStep(0)
       const ends = (effect: Effect.Effect<unknown, unknown, Kernel.Kernel>) =>
@@ -528,7 +528,7 @@ describe("a run with telemetry", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(), Telemetry.layer())))
   )
 
-  it.effect("is a span with its ids, with a nested span for each task", () =>
+  it.effect("has a span with its ids, with a nested span for each task", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })
       const { spans } = yield* observed(Kernel.run(agent, "go", { provider, runId: "r" }).pipe(under({})))

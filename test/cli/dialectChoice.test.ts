@@ -19,7 +19,7 @@ describe("the choice of a dialect", () => {
     )
   })
 
-  it("is by tokens among equals, and then by turns", () => {
+  it("is decided by tokens among equals, and then by turns", () => {
     assert.deepStrictEqual(chosen(run("blocks", "ok", 2, 90), run("tools", "ok", 1, 100)), ["blocks"])
     assert.deepStrictEqual(chosen(run("blocks", "ok", 3), run("tools", "ok", 2)), ["tools"])
     assert.deepStrictEqual(chosen(run("blocks", "ok", 3, null), run("tools", "ok", 2)), ["tools"])
@@ -40,7 +40,7 @@ describe("the choice of a dialect", () => {
     )
   })
 
-  it("keeps the catalogue's facts about a model, and omits one that succeeded in neither", () => {
+  it("keeps the catalogue's facts about a model, and omits a model that succeeded in neither dialect", () => {
     const [model] = choose([run("blocks", "ok")]).models
     assert.deepInclude(model, { id: "gpt-5", provider: "openai", dialect: "blocks", contextWindow: 400_000 })
     const none = choose([run("blocks", "fail"), run("tools", "error")])

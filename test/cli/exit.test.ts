@@ -18,7 +18,7 @@ describe("the exit code", () => {
     ["a run that waits", Exit.fail(new CommandFailed({ code: 3, reason: "asks" })), 3],
     ["an interrupt", Exit.failCause(Cause.interrupt(1)), 130]
   ]
-  it.each(ends)("of %s is as documented", (_, exit, code) => {
+  it.each(ends)("of %s is the documented one", (_, exit, code) => {
     assert.strictEqual(codeOf(exit), code)
   })
 

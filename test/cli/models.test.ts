@@ -4,7 +4,7 @@ import { resolve } from "../../src/cli/models.ts"
 import { kernai } from "./support.ts"
 
 describe("the model of a command", () => {
-  it.effect("has capabilities guessed from its name where none are known (BP-182)", () =>
+  it.effect("has capabilities inferred from its name when the catalogue lacks it (BP-182)", () =>
     Effect.gen(function* () {
       const { model } = yield* resolve("ollama/llava")
       assert.deepStrictEqual(model.capabilities, ["text", "vision"])

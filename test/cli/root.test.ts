@@ -88,7 +88,7 @@ describe("kernai run", () => {
     })
   )
 
-  it.live("reports an unknown flag with escapes for what a terminal would obey (S-19)", () =>
+  it.live("reports an unknown flag with its control characters escaped (S-19)", () =>
     Effect.gen(function* () {
       const { code, error } = yield* start("run", "--x\u001b[2J")
       assert.strictEqual(code, 2)

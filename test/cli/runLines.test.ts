@@ -162,7 +162,7 @@ describe("the lines of a run", () => {
     )
   })
 
-  it("note replies and calls that did not work as intended", () => {
+  it("mark replies and calls that failed", () => {
     assert.strictEqual(
       show([
         { ...scope, type: "blocks_parsed", blocks: [], ignored: { blocks: [done], reason: "calls came first" } },
@@ -262,7 +262,7 @@ describe("the lines of a run", () => {
   ]
 
   it.each(foreign.map((event) => [event.type, event] as const))(
-    "show as escapes what a terminal would obey in %s (S-19)",
+    "escape control characters in %s (S-19)",
     (_, event) => {
       const text = show([event], { columns: 400, colors: false })
       assert.notMatch(text.replaceAll("\n", ""), /[\p{Cc}\p{Cf}]/u)

@@ -218,7 +218,7 @@ describe("kernai scenario matrix", () => {
     60_000
   )
 
-  it.live("ends as its pairs did, and ignores output that is not a report", () =>
+  it.live("has the exit code of its pairs, and ignores output that is not a report", () =>
     Effect.gen(function* () {
       const directory = yield* folder({
         "a.ts": "",

@@ -249,7 +249,7 @@ describe("a stored run", () => {
     })
   )
 
-  it.live("decides the exit code of a worker that runs once", () =>
+  it.live("sets the exit code of a worker that runs once", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const detached = ["--detach", ...sqliteOf(folder)]
@@ -317,7 +317,7 @@ describe("a stored run", () => {
   }
 
   it.live(
-    "is forked with its picture, and left to a worker with another (CP-11)",
+    "is forked with its picture, and submitted to a worker with another (CP-11)",
     () =>
       Effect.gen(function* () {
         const folder = yield* place
@@ -438,7 +438,7 @@ describe("a stored run", () => {
     })
   )
 
-  it.live("is shown as a fork, and exported to a new file only", () =>
+  it.live("is shown with its origin when it is a fork, and exported to a new file only", () =>
     Effect.gen(function* () {
       const folder = yield* place
       writeFileSync(join(folder, "script.json"), JSON.stringify(["Done."]))
@@ -490,7 +490,7 @@ describe("a stored run", () => {
   )
 
   it.live(
-    "is shown with nothing in it that a terminal obeys (S-19)",
+    "is shown with control characters escaped (S-19)",
     () =>
       Effect.gen(function* () {
         const folder = yield* place

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { isUnread, layerProcess, Screen } from "../../src/cli/screen.ts"
 
-describe("isUnread", () => {
+describe("isUnread: whether a write failed because nobody reads", () => {
   it("is true when the reader is gone, and false when a disk fails", () => {
     assert.isTrue(isUnread("EPIPE", false))
     assert.isTrue(isUnread("EIO", true))

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as Settings from "../../src/cli/settings.ts"
 
 describe("the settings of a run", () => {
-  it("come back from its context, which stays JSON", () => {
+  it("are stored in its context as JSON, and read back", () => {
     const settings: Settings.Settings = { model: "ollama/x", system: undefined, skills: false, maxSteps: 3 }
     const context = Settings.contextOf(settings)
     assert.deepStrictEqual(JSON.parse(JSON.stringify(context)), context)
@@ -12,7 +12,7 @@ describe("the settings of a run", () => {
     assert.deepStrictEqual(Settings.without({ ...context, user: "Ada" }), { user: "Ada" })
   })
 
-  it("are none if a program started the run, or wrote something else there", () => {
+  it("are empty if a program started the run, or wrote something else there", () => {
     for (const context of [{}, { commandLine: 3 }, { commandLine: { maxSteps: "many" } }]) {
       assert.deepStrictEqual(Settings.ofRun({ context }), {})
     }

@@ -4,7 +4,7 @@ import * as Text from "../../src/cli/terminalText.ts"
 const evil = "\u001b]52;c;QUJD\u0007 \u001b[2J \u001b]8;;http://e\u001b\\link \rback \u202etxet \u009b31m \u{e0041}"
 
 describe("text for a terminal", () => {
-  it("has escapes for everything that a terminal would obey (S-19)", () => {
+  it("has all control characters escaped (S-19)", () => {
     for (const text of [Text.flat(evil), Text.excerpt(evil, 500), Text.paragraph(evil).trimEnd()]) {
       assert.notMatch(text, /[\p{Cc}\p{Cf}]/u)
       assert.include(text, "\\u{1b}]52;c;QUJD\\u{7}")
@@ -17,7 +17,7 @@ describe("text for a terminal", () => {
     assert.strictEqual(Text.paragraph("a\n\tb\r\nc"), "a\n\tb\nc\n")
   })
 
-  it("is JSON without such characters, which decodes to the same value", () => {
+  it("is JSON without control characters that decodes to the same value", () => {
     const value = { [evil]: [evil, "\u{1f600}", "\ud800", "plain"] }
     const text = Text.json(value)
     assert.notMatch(text, /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
@@ -25,7 +25,7 @@ describe("text for a terminal", () => {
     assert.include(text, "\u{1f600}")
   })
 
-  it("marks a cut, and never cuts a character in two", () => {
+  it("marks where it was truncated, and never splits a character", () => {
     assert.strictEqual(Text.excerpt("short", 5), "short")
     assert.strictEqual(Text.excerpt("shorter", 5), "shor…")
     assert.strictEqual(Text.excerpt(`abc${"\u{1f600}".repeat(9)}`, 5), "abc…")
@@ -33,14 +33,14 @@ describe("text for a terminal", () => {
     assert.strictEqual(Text.clip("\u{1f600}\u{1f600}", 3), "\u{1f600}")
   })
 
-  it("counts wide characters as two columns, as a terminal does", () => {
+  it("counts wide characters as two columns", () => {
     assert.deepStrictEqual(["ab c", "漢字", "ーガ가", "é", "❤", "👍", ""].map(Text.width), [4, 4, 6, 1, 1, 2, 0])
     assert.strictEqual(Text.excerpt("漢字かな", 8), "漢字かな")
     assert.strictEqual(Text.excerpt("漢字かな", 7), "漢字か…")
     assert.strictEqual(Text.excerpt("漢字かな", 6), "漢字…")
   })
 
-  it("has durations in milliseconds, seconds and minutes", () => {
+  it("shows durations in milliseconds, seconds and minutes", () => {
     assert.deepStrictEqual([0, 1, 999, 999.6, 1_000, 59_900, 59_960, 61_000, 119_600].map(Text.duration), [
       "<1 ms",
       "1 ms",
@@ -54,7 +54,7 @@ describe("text for a terminal", () => {
     ])
   })
 
-  it("has the plural of a word, except for one", () => {
+  it("uses the plural of a word, except for one", () => {
     assert.deepStrictEqual(
       [0, 1, 2].map((number) => Text.count(number, "step")),
       ["0 steps", "1 step", "2 steps"]

@@ -57,7 +57,7 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
-  it.effect("fails a run with the error that it has in its own process", () =>
+  it.effect("fails a run with the same error as in its own process", () =>
     Effect.gen(function* () {
       const refused = new KernelError.ProviderError({ provider: "p", reason: "authentication", detail: "no key" })
       const provider: Provider.ProviderShape = { name: "p", stream: () => Stream.fail(refused) }
@@ -71,7 +71,7 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
-  it.effect("refuses options that do not reach the process of the run", () =>
+  it.effect("refuses options that cannot be sent to another process", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const here = yield* client(store)
@@ -83,7 +83,7 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
-  it.effect("continues when the caller of a run leaves", () =>
+  it.effect("continues a run when its caller leaves", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const gate = yield* Deferred.make<string>()
@@ -203,7 +203,7 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
-  it.effect("leaves a run at rest that was cancelled while no runner was there", () =>
+  it.effect("does not run a run that was cancelled while no runner was there", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const here = yield* client(store)
@@ -277,7 +277,7 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
-  it.effect("starts one run at each time of a schedule that two processes have", () =>
+  it.effect("starts one run at each scheduled time when two processes have the schedule", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* runner(store)

@@ -96,11 +96,11 @@ const aLateAppend = (isEarly: boolean) =>
   }).pipe(Effect.scoped, Effect.provide(memory))
 
 describe("a run with two owners", () => {
-  it.effect("is advanced by one of them at a time, and pays once (R-2, R-6)", () =>
+  it.effect("is advanced by one owner at a time, and pays once (R-2, R-6)", () =>
     Effect.map(twoOwners(), (found) => assert.deepStrictEqual(found, []))
   )
 
-  it.effect("pays twice where appends are not compared with the revision", () =>
+  it.effect("pays twice if appends are not compared with the revision", () =>
     Effect.map(twoOwners(withoutRevisionCheck), (found) => assert.include(found, "paid 2 times"))
   )
 

@@ -117,7 +117,7 @@ const finish = (hook: string) => {
 tests("a finish (DR-10)", [
   ...hooks.filter((hook) => hook !== "onRunCompleted").map((hook) => finish(hook)),
   scenario(
-    "onRunCompleted cannot finish what is finishing, nor go on",
+    "onRunCompleted can neither finish a finishing run again nor continue it",
     {
       ...plain,
       hooks: [{ hook: "onRunCompleted", decision: { control: { type: "finish", reason: "another" } } }]
@@ -125,7 +125,7 @@ tests("a finish (DR-10)", [
     [{ do: "run", expect: { status: completed, revision: 7 } }]
   ),
   scenario(
-    "onRunCompleted may pause a finish; the resume completes with the reason that was given, asking nobody",
+    "onRunCompleted may pause a finish; the resume completes with the given reason and no further call",
     { ...one, hooks: [finishes("onToolCallCompleted"), pauses("onRunCompleted")] },
     [
       { do: "run", expect: { status: paused("tool_call_completed"), revision: 10 } },
@@ -136,7 +136,7 @@ tests("a finish (DR-10)", [
     ]
   ),
   scenario(
-    "a paused end survives a crash of its resume",
+    "a paused finish survives a crash of its resume",
     { ...one, hooks: [finishes("onTurnStarted"), pauses("onRunCompleted")] },
     [
       { do: "run", expect: { status: paused("turn_started"), revision: 3 } },
@@ -155,7 +155,7 @@ tests("a finish (DR-10)", [
     }
   ),
   scenario(
-    "a finish that a settle hook asked for survives a crash: the hook runs again",
+    "a finish requested by a settle hook survives a crash: the hook runs again",
     { ...one, hooks: [finishes("onToolCallCompleted")] },
     [
       { do: "run", crash: { inHook: "onToolCallCompleted" }, expect: { revision: 9 } },
@@ -167,7 +167,7 @@ tests("a finish (DR-10)", [
     { status: byCaller("enough"), toolExecutions: ["call-a"] }
   ),
   scenario(
-    "a finish after the first of three calls leaves the others unrun",
+    "a finish after the first of three calls skips the others",
     { ...three, hooks: [finishes("onToolCallCompleted", { toolName: "A" })] },
     [
       {
@@ -214,7 +214,7 @@ tests("a finish (DR-10)", [
     { toolExecutions: ["call-a", "call-b"], openTurn: { pending: ["call-c"] } }
   ),
   scenario(
-    "a finish asked for again after a crash waits for what was under way, and starts nothing else",
+    "a finish requested again after a crash waits for calls in flight, and starts no other",
     {
       ...three,
       tools: {
@@ -240,7 +240,7 @@ tests("a finish (DR-10)", [
     { openTurn: { pending: ["call-c"], inFlight: [], completed: ["call-a", "call-b"] } }
   ),
   scenario(
-    "a finish that was stored while other calls were under way waits for them after a crash, whatever their hooks ask for",
+    "a finish that was stored while other calls were in flight waits for them after a crash, whatever their hooks request",
     {
       ...three,
       tools: {
@@ -266,7 +266,7 @@ tests("a finish (DR-10)", [
     { openTurn: { pending: [], inFlight: [], completed: ["call-a", "call-b", "call-c"] } }
   ),
   scenario(
-    "a pause that waits for another call survives a crash, and what was cut off is taken up after it",
+    "a pause that waits for another call survives a crash, and the interrupted call continues after it",
     {
       ...three,
       tools: {
@@ -311,7 +311,7 @@ tests("a finish whose end failed (DR-10, DR-18)", [
   // A model that is to be asked again is asked, whatever was said before it (DR-15).
   ...hooks.filter((hook) => hook !== "onRunCompleted" && hook !== "onModelStarted").map(forgetful),
   scenario(
-    "one that the last of several calls asked for is made, though it was never stored",
+    "one that the last of several calls requested happens, though it was never stored",
     {
       ...three,
       toolConcurrency: 3,
@@ -406,7 +406,7 @@ tests("what a hook changes (DR-8)", [
     { context: { seen: 1 } }
   ),
   scenario(
-    "the context of a settle hook is stored with the next commit, and merged with what a resume brings",
+    "the context of a settle hook is stored with the next commit, and merged with the context of a resume",
     {
       ...one,
       context: { a: 1 },
@@ -437,14 +437,14 @@ tests("what a hook changes (DR-8)", [
 ])
 
 tests("the end (DR-20)", [
-  scenario("the model is done when it asked for nothing", plain, [
+  scenario("a reply without calls ends the run", plain, [
     { do: "run", expect: { events: [...begun, "turn_completed", "run_completed"], status: completed, revision: 7 } }
   ]),
-  scenario("an answer on the last allowed turn is an answer", { ...one, maxTurns: 2 }, [
+  scenario("an answer on the last allowed turn is accepted", { ...one, maxTurns: 2 }, [
     { do: "run", expect: { status: completed, revision: 17 } }
   ]),
   scenario(
-    "calls on the last allowed turn run, and the limit is told",
+    "calls on the last allowed turn run, and the run fails with the limit",
     { ...one, script: [callA, { toolCalls: [{ id: "call-b", name: "B", input: { x: 2 } }] }], maxTurns: 2 },
     [
       {
@@ -461,7 +461,7 @@ tests("the end (DR-20)", [
     { turnsCompleted: 2 }
   ),
   scenario(
-    "a script that repeats its ids is told by them, on every turn (R-24)",
+    "a model that repeats its call ids sees them again, on every turn (R-24)",
     { ...one, script: [callA], maxTurns: 3 },
     [
       {
@@ -499,7 +499,7 @@ tests("the end (DR-20)", [
     [{ do: "run", expect: { status: { source: "max_turns" }, error: "MaxStepsReached" } }]
   ),
   scenario(
-    "continue is lost by no crash: the hook runs again",
+    "continue survives a crash: the hook runs again",
     {
       ...plain,
       hooks: [{ hook: "onTurnCompleted", match: { turn: 1 }, decision: { control: { type: "continue" } } }]
@@ -517,7 +517,7 @@ tests("the end (DR-20)", [
     { turnsCompleted: 2, modelCalls: 2 }
   ),
   scenario(
-    "a reply that only informs is corrected, and the run goes on",
+    "a reply with only informative blocks is corrected, and the run continues",
     { ...plain, script: [{ text: "thinking", outcome: "informational" }, done] },
     [{ do: "run", expect: { events: [...begun, "turn_completed", ...answered], status: completed } }],
     { modelCalls: 2, turnsCompleted: 2 }

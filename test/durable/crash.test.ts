@@ -24,7 +24,7 @@ const crashAfter = (k: number) => {
   }
   if (inTool) {
     return scenario(
-      "between launch and result: nothing is run again in silence",
+      "between launch and result: no call is repeated without a decision",
       one,
       [
         crash,
@@ -101,7 +101,7 @@ const idempotent = (name: string): Config => ({
 
 tests("a crash inside the model or a tool (DR-16, DR-17, DR-24)", [
   scenario(
-    "in the model: the same question is asked again, as another attempt",
+    "in the model call: the same prompt is sent again, as another attempt",
     one,
     [
       { do: "run", crash: { duringModel: true }, expect: { revision: 4 } },
@@ -113,7 +113,7 @@ tests("a crash inside the model or a tool (DR-16, DR-17, DR-24)", [
     { modelCalls: 3, toolExecutions: ["call-a"] }
   ),
   scenario(
-    "in the model, twice: each life adds one attempt",
+    "in the model call, twice: each resume adds one attempt",
     one,
     [
       { do: "run", crash: { duringModel: true }, expect: { revision: 4 } },
@@ -123,7 +123,7 @@ tests("a crash inside the model or a tool (DR-16, DR-17, DR-24)", [
     { modelCalls: 4 }
   ),
   scenario(
-    "in the last of three tools, which writes: its siblings are not run again, and nothing else is",
+    "in the last of three tools, which writes: nothing is repeated",
     three,
     [
       { do: "run", crash: { duringTool: "call-c" }, expect: { toolsRun: ["call-a", "call-b", "call-c"] } },
@@ -132,7 +132,7 @@ tests("a crash inside the model or a tool (DR-16, DR-17, DR-24)", [
     { toolExecutions: ["call-a", "call-b", "call-c"], openTurn: { pending: [], inFlight: ["call-c"] } }
   ),
   scenario(
-    "in the first of three tools, which writes: those that wait are not run either",
+    "in the first of three tools, which writes: the waiting ones do not run either",
     three,
     [
       { do: "run", crash: { duringTool: "call-a" }, expect: { toolsRun: ["call-a"] } },
@@ -150,7 +150,7 @@ tests("a crash inside the model or a tool (DR-16, DR-17, DR-24)", [
     { openTurn: { pending: ["call-b", "call-c"], inFlight: ["call-a"], completed: [] } }
   ),
   scenario(
-    "in a tool that may run twice, twice: it runs until it has a result, with one id and one input",
+    "in a repeatable tool, twice: it runs until it has a result, with one id and one input",
     idempotent("B"),
     [
       { do: "run", crash: { duringTool: "call-b" }, expect: { toolsRun: ["call-a", "call-b"] } },
@@ -168,7 +168,7 @@ tests("a crash inside the model or a tool (DR-16, DR-17, DR-24)", [
     }
   ),
   scenario(
-    "with two at once: both are in flight, and no verdict for one is no verdict for both",
+    "with two concurrent tools: both are in flight, and both need a decision",
     { ...three, toolConcurrency: 2 },
     [
       { do: "run", crash: { duringTool: "call-a" }, expect: { revision: 11 } },

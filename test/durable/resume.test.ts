@@ -24,7 +24,7 @@ const crashIn = (tool: string) => ({ do: "run" as const, crash: { duringTool: to
 
 tests("verdicts on calls in flight (DR-16, DR-17)", [
   scenario(
-    "retry: the same call again, with its id and its input",
+    "retry: repeats the call with its id and its input",
     three,
     [
       crashIn("call-b"),
@@ -41,7 +41,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
     { toolExecutions: ["call-a", "call-b", "call-b", "call-c"] }
   ),
   scenario(
-    "resolve: the outcome is taken over without running, and no hook is asked about it",
+    "resolve: uses the given result without running the call or its hook",
     three,
     [
       crashIn("call-b"),
@@ -58,7 +58,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
     ],
     { toolExecutions: ["call-a", "call-b", "call-c"] }
   ),
-  scenario("resolve with an error, of the only call: the turn goes on to its end", one, [
+  scenario("resolve with an error, for the only call: completes the turn", one, [
     crashIn("call-a"),
     {
       do: "resume",
@@ -67,7 +67,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
     }
   ]),
   scenario(
-    "fail, said or by default, stops the resume as often as it is tried",
+    "fail, given or by default: stops every resume",
     one,
     [
       crashIn("call-a"),
@@ -79,7 +79,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
     { toolExecutions: ["call-a", "call-a"] }
   ),
   scenario(
-    "fail can be said of a call that may run twice",
+    "fail may be given for a repeatable call",
     { ...one, tools: { ...one.tools, A: { output: "a", idempotent: true } } },
     [
       crashIn("call-a"),
@@ -88,7 +88,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
     ]
   ),
   scenario(
-    "a result that was stored before the crash is shown to its hook, whatever is said about the others",
+    "a result stored before the crash is passed to its hook, whatever the decision about the others",
     { ...three, toolConcurrency: 2, context: {} },
     [
       { do: "run", crash: { inHook: "onToolCallCompleted:call-a" }, expect: { revision: 12 } },
@@ -112,7 +112,7 @@ tests("verdicts on calls in flight (DR-16, DR-17)", [
 
 tests("failures, and what a resume does with them (DR-14, DR-18)", [
   scenario(
-    "a model that fails: the committed question is asked again",
+    "a model that fails: the committed prompt is sent again",
     { ...plain, script: [{ error: "overloaded" }, done] },
     [
       {
@@ -137,12 +137,12 @@ tests("failures, and what a resume does with them (DR-14, DR-18)", [
     { context: { more: true }, modelCalls: 2 }
   ),
   scenario(
-    "a tool that fails has a response that says so, and the run goes on",
+    "a tool that fails has an error as its result, and the run continues",
     { ...three, tools: { ...three.tools, B: { error: "disk full" } } },
     [{ do: "run", expect: { status: completed, toolsRun: ["call-a", "call-b", "call-c"] } }]
   ),
   scenario(
-    "a tool nobody knows has a response that says so",
+    "an unknown tool has an error as its result",
     { ...one, script: [{ toolCalls: [{ id: "call-a", name: "nobody", input: {} }] }, done] },
     [
       {
@@ -155,7 +155,7 @@ tests("failures, and what a resume does with them (DR-14, DR-18)", [
     ]
   ),
   scenario(
-    "a middleware that breaks in the second call fails the run there; the first is not run again",
+    "a middleware that dies in the second call fails the run there, and the first is not repeated",
     { ...three, tools: { ...three.tools, B: { middlewareThrows: "broken" } } },
     [
       { do: "run", expect: { status: failed("tool_call_completed"), error: "MiddlewareError", toolsRun: ["call-a"] } },
@@ -168,7 +168,7 @@ tests("failures, and what a resume does with them (DR-14, DR-18)", [
     ]
   ),
   scenario(
-    "a run that completed gives its result, and nothing is committed",
+    "a completed run returns its result, and commits nothing",
     one,
     [
       { do: "run", expect: { revision: 17 } },
@@ -184,7 +184,7 @@ tests("failures, and what a resume does with them (DR-14, DR-18)", [
 
 tests("rewind (DR-19)", [
   scenario(
-    "after a model failure: the turn is prepared again, its start is not told again",
+    "after a model failure: prepares the turn again, without a second start event",
     { ...plain, script: [{ error: "overloaded" }, done] },
     [
       { do: "run", expect: { status: failed("model_started"), error: "ModelError" } },
@@ -200,7 +200,7 @@ tests("rewind (DR-19)", [
     ],
     { context: { reply: "now" }, modelCalls: 2 }
   ),
-  scenario("after a crash in the model: its start is not told again either", plain, [
+  scenario("after a crash in the model call: emits no second start event either", plain, [
     { do: "run", crash: { duringModel: true }, expect: {} },
     {
       do: "resume",
@@ -271,7 +271,7 @@ tests("rewind (DR-19)", [
 
 tests("interruption (DR-21, R-16)", [
   scenario(
-    "in the model: no failure, no event; the head stays where it was",
+    "in the model call: no failure, no event, and the same head",
     one,
     [
       {
@@ -284,7 +284,7 @@ tests("interruption (DR-21, R-16)", [
     { modelCalls: 3 }
   ),
   scenario(
-    "when the model's answer is in hand: it is stored first",
+    "when the model has answered: the answer is stored first",
     one,
     [
       { do: "run", interrupt: "model_returned", expect: { events: begun, error: "Interrupted", revision: 5 } },
@@ -306,7 +306,7 @@ tests("interruption (DR-21, R-16)", [
     { openTurn: { pending: ["call-c"], inFlight: ["call-b"], completed: ["call-a"] } }
   ),
   scenario(
-    "when a tool's result is in hand: it is stored first, and its hook runs in the next life",
+    "when a tool has returned: its result is stored first, and its hook runs after the resume",
     three,
     [
       { do: "run", interrupt: "tool_returned:call-b", expect: { error: "Interrupted", revision: 13 } },
@@ -344,7 +344,7 @@ tests("two workers (DR-6, R-5)", [
     )
   ),
   scenario(
-    "one wakes up inside a tool that writes: its result is refused, and it does nothing more",
+    "a suspended process wakes inside a tool that writes: its result is refused, and it does nothing more",
     one,
     [
       {

@@ -23,7 +23,7 @@ const calls = (...names: ReadonlyArray<readonly [id: string, name: string]>) => 
 
 tests("a batch in other hands (DR-11)", [
   scenario(
-    "an empty batch ends the turn, and the run: nothing came of the calls",
+    "an empty batch of calls ends the turn and the run",
     { ...three, hooks: [{ hook: "onToolCallsStarted", decision: { value: { keep: [] } } }] },
     [
       {
@@ -67,7 +67,7 @@ tests("a batch in other hands (DR-11)", [
     }
   ),
   scenario(
-    "the batch is asked for again after a crash before its commit, and not after it",
+    "the hook about the batch runs again after a crash before its commit, and not after it",
     { ...one, hooks: [{ hook: "onToolCallsStarted", times: 1, decision: { value: { mergeInput: { y: 1 } } } }] },
     [
       { do: "run", crash: { inHook: "onToolCallsStarted" }, expect: { revision: 5 } },
@@ -87,7 +87,7 @@ const command = { ...three, script: [{ toolCalls: [{ id: "call-a", name: "A", in
 
 tests("the review of one call (DR-11)", [
   scenario(
-    "a rewrite is applied once, however often the run is taken up",
+    "a rewrite is applied once, however often the run is resumed",
     { ...command, hooks: [wraps] },
     [
       { do: "run", crash: { afterRevision: 7 }, expect: { revision: 7 } },
@@ -128,7 +128,7 @@ tests("the review of one call (DR-11)", [
     }
   ),
   scenario(
-    "a skipped call has a response, is not shown to onToolCallCompleted, and the model is asked again",
+    "a skipped call has a result, does not reach onToolCallCompleted, and the model is called again",
     {
       ...three,
       hooks: [{ hook: "onToolCallStarted", decision: { value: { type: "skip", output: { known: true } } } }]
@@ -156,7 +156,7 @@ tests("the review of one call (DR-11)", [
     ]
   ),
   scenario(
-    "a skip is remembered over a crash",
+    "a skip survives a crash",
     {
       ...three,
       hooks: [
@@ -174,7 +174,7 @@ tests("the review of one call (DR-11)", [
     ]
   ),
   scenario(
-    "nothing runs before everything is reviewed",
+    "no call runs before all are reviewed",
     { ...three, hooks: [pauses("onToolCallStarted", 1, { toolName: "C" })] },
     [
       {
@@ -185,7 +185,7 @@ tests("the review of one call (DR-11)", [
     ]
   ),
   scenario(
-    "calls that share a native id are told apart, and results find their calls (R-24)",
+    "calls that share a native id are distinguished, and results belong to their calls (R-24)",
     { ...three, script: [calls(["x", "A"], ["x", "B"], ["x", "C"], ["y", "A"]), done] },
     [{ do: "run", expect: { toolsRun: ["x", "x#2", "x#3", "y"], status: completed } }],
     {
@@ -198,7 +198,7 @@ tests("the review of one call (DR-11)", [
     }
   ),
   scenario(
-    "an id that looks like ours is no way to meet another call",
+    "a native id in the kernel's own form does not collide with another call",
     { ...three, script: [calls(["x", "A"], ["x#2", "B"], ["x", "C"]), done] },
     [{ do: "run", expect: { status: completed } }],
     { toolExecutions: ["x", "x#2", "x#2#2"] }
@@ -227,7 +227,7 @@ const waiting = (...ids: ReadonlyArray<string>) => ({
 
 tests("a person decides (DR-22, R-25)", [
   scenario(
-    "the question tells each call, its input and the reason; nothing has run",
+    "the question names each call, its input and the reason, before anything runs",
     { ...three, policy: confirm("A", "C") },
     [
       {
@@ -268,7 +268,7 @@ tests("a person decides (DR-22, R-25)", [
     ]
   ),
   scenario(
-    "answers that are missing are asked for again, those that were given stay",
+    "missing answers are requested again, given ones stay",
     { ...three, policy: confirm("A", "B", "C") },
     [
       { do: "run", expect: { status: waiting("a", "b", "c"), revision: 6 } },
@@ -283,7 +283,7 @@ tests("a person decides (DR-22, R-25)", [
     { status: completed }
   ),
   scenario(
-    "an answer is given once, to a call that was asked about",
+    "an answer is accepted once, for a call that has a question",
     { ...three, policy: confirm("A", "B") },
     [
       { do: "run", expect: { status: waiting("a", "b"), revision: 6 } },
@@ -317,7 +317,7 @@ tests("a person decides (DR-22, R-25)", [
     { toolInputs: [{ toolCallId: "call-a", input: { x: 7 } }] }
   ),
   scenario(
-    "a hook that changes what was approved makes it a new question, and is not asked once more when that is answered",
+    "a hook that changes an approved call causes a new question, and does not run again when that is answered",
     {
       ...command,
       policy: confirm("A"),
@@ -335,7 +335,7 @@ tests("a person decides (DR-22, R-25)", [
     { toolInputs: [{ toolCallId: "call-a", input: { command: "sudo ls" } }] }
   ),
   scenario(
-    "what a hook made of a call may be changed by who is asked about it: the call runs with that (DR-11, DR-22)",
+    "a person may change the arguments that a hook wrote: the call runs with theirs (DR-11, DR-22)",
     {
       ...command,
       policy: confirm("A"),
@@ -349,7 +349,7 @@ tests("a person decides (DR-22, R-25)", [
     { toolInputs: [{ toolCallId: "call-a", input: { command: "doas ls" } }] }
   ),
   scenario(
-    "what the policy refuses is told to the model, asked of nobody, and does not stop the others",
+    "a denied call is reported to the model, asks no question, and does not stop the others",
     { ...three, policy: { B: { decision: "deny", reason: "never" } } },
     [
       {

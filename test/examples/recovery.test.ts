@@ -36,7 +36,7 @@ describe("json-session-recovery", () => {
     ["model-fail", "model_started"]
   ] as const
   it.each(quickly(failures, ([command]) => command === "model-fail"))(
-    "goes on after '%s', which leaves the run failed at %s, with a message more (DR-18, DR-19, DR-28)",
+    "continues with another message after '%s', which leaves the run failed at %s (DR-18, DR-19, DR-28)",
     (command, phase) => {
       const failed = call(command)
       const id = idOf(failed)
@@ -54,7 +54,7 @@ describe("json-session-recovery", () => {
     }
   )
 
-  it("says how it is called, and that there is no such session", () => {
+  it("prints its usage, and reports an unknown session", () => {
     assert.include(call(), "fail | model-fail | reply <id> [text] | show <id>")
     assert.strictEqual(call("show", "nobody"), 'there is no session "nobody"\n')
   })

@@ -127,7 +127,7 @@ describe("FileMediaStore, on disk", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.effect("can share the folder of a run store, whatever its runs are called", () =>
+  it.effect("can share the folder of a run store, whatever the ids of its runs", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const runs = yield* openRuns(Layer.provide(FileRunStore.layer(directory), NodeFileSystem.layer))

@@ -22,12 +22,12 @@ describe("FileRunStore", () => {
   // A journal of many megabytes takes a second in files: `npm test` writes it on SQLite only.
   suite(at(directory), LongRun.isLong ? [] : ["gives the state of a long run whose conversation was compacted"])
 
-  it("is left with no file of a removed run", () => {
+  it("keeps no file of a removed run", () => {
     assert.sameMembers(fs.readdirSync(directory), [".offers", "clock"])
     assert.deepStrictEqual(fs.readdirSync(`${directory}/.offers`), [])
   })
 
-  it.effect("leaves only the files of the runs in its folder, and its clock", () =>
+  it.effect("keeps only the files of its runs and its clock in the folder", () =>
     Effect.gen(function* () {
       const directory = yield* folder
       const [one, two] = [yield* at(directory), yield* at(directory)]
@@ -324,7 +324,7 @@ describe("FileRunStore, on disk", () => {
 
   for (const kept of ["the number", "the time of birth"]) {
     it.effect(
-      `recognizes a run that was removed and started again by a file that has ${kept} of the one it was (R-5)`,
+      `detects that a run was removed and started again although its file has ${kept} of the old one (R-5)`,
       () =>
         Effect.gen(function* () {
           const { directory, run } = yield* stored

@@ -72,7 +72,7 @@ describe("SkillFileLoader", () => {
     }).pipe(Effect.provide(live))
   )
 
-  it.live("loads the files of subfolders that match a glob, and watches them", () =>
+  it.live("loads and watches the files of subfolders that match a glob", () =>
     Effect.gen(function* () {
       const folder = yield* setUp
       for (const subfolder of ["sales/eu", "_drafts", ".cache", "node_modules/pack"]) yield* folder.subfolder(subfolder)

@@ -404,7 +404,7 @@ describe("the three skills", () => {
     )
   })
 
-  it.effect("occupy names in the registry like other skills (AC-12)", () =>
+  it.effect("reserve their names in the registry like other skills (AC-12)", () =>
     Effect.gen(function* () {
       const twice = SkillPack.layerSkills.pipe(
         Layer.provideMerge(Layer.fresh(SkillPack.layerSkills)),

@@ -143,7 +143,7 @@ describe("A2aClient", () => {
         }).pipe(Effect.scoped)
       )
 
-      it.live("looks at the task again and again where an agent has no stream", () =>
+      it.live("polls the task of an agent that has no stream", () =>
         Effect.gen(function* () {
           const looked = Remote.gate()
           const agent = yield* Remote.run({
@@ -165,7 +165,7 @@ describe("A2aClient", () => {
         }).pipe(Effect.scoped)
       )
 
-      it.live("takes a reply without a task as the answer", () =>
+      it.live("accepts a reply without a task as the answer", () =>
         Effect.gen(function* () {
           const { url } = yield* Remote.run({ version, turn: ({ reply }) => reply("Nothing.") })
           const task = yield* (yield* clientOf(url)).ask("How much?")
@@ -304,7 +304,7 @@ describe("A2aClient", () => {
     })
     const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
 
-    it.live("is asked for an approval, and gives it", () =>
+    it.live("receives a request for an approval, and answers it", () =>
       Effect.gen(function* () {
         const { url } = yield* serve({
           agent: clerk,

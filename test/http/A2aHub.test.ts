@@ -53,7 +53,7 @@ const teller = ({ data, isReply, say, status, text }: Remote.Turn) => {
 const json: { readonly [key: string]: string } = { "content-type": "application/json" }
 
 describe("A2aHub", () => {
-  it.live("makes a skill of each agent, which its card describes and whose answer grows", () =>
+  it.live("offers each agent as a skill that is described by its card and streams its answer", () =>
     Effect.gen(function* () {
       const { messageIds, url } = yield* Remote.run({ turn: teller })
       const mock = MockProvider.make(command("a2a_bank", { message: "Eva's debts?" }), final("Twelve."))
@@ -218,7 +218,7 @@ describe("A2aHub", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("reaches agents and their tasks by the block, whose mistakes teach", () =>
+  it.live("reaches agents and their tasks by the block, whose errors say how to correct a request", () =>
     Effect.gen(function* () {
       const { cancelled, url } = yield* Remote.run({ turn: teller })
       const send = (params: object) => asked({ method: "message/send", params })
@@ -269,7 +269,7 @@ describe("A2aHub", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("keeps by the block to what a policy and the list of an agent say about the skill", () =>
+  it.live("applies policies and the agent's list of skills to calls by the block too", () =>
     Effect.gen(function* () {
       const remote = yield* Remote.run({ turn: teller })
       const request = asked({ method: "message/send", params: { agent: "bank", message: "Eva's" } })
@@ -311,7 +311,7 @@ describe("A2aHub", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is there without an agent that is away, and describes it when it is back", () =>
+  it.live("works without an unreachable agent, and describes it once it is reachable", () =>
     Effect.gen(function* () {
       let isAway = true
       const { url } = yield* Remote.run({

@@ -183,7 +183,7 @@ describe("AgUi", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("keeps the state of a page like the context of its run, by changes", () =>
+  it.live("updates the state of a page from the context of its run, by patches", () =>
     Effect.gen(function* () {
       const context = Schema.Struct({ colour: Schema.String, turns: Schema.Number, key: Schema.String })
       const counter = Agent.make({ ...settings, context })
@@ -221,72 +221,70 @@ describe("AgUi", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "shows plans, tasks and agents as activities that change in place, and takes them back in a conversation",
-    () =>
-      Effect.gen(function* () {
-        const helper = Agent.make({ name: "helper", instructions: "You help.", model: "scripted", skills: [] })
-        const boss = Agent.make({
-          name: "boss",
-          instructions: "You lead.",
-          model: "scripted",
-          skills: "all",
-          agents: [helper]
-        })
-        const tasks = [{ id: "look", agent: "helper", input: "Who?" }]
-        const plan = `<block type="plan">${JSON.stringify({ goal: "pay", tasks })}</block>`
-        const pieces = yield* Queue.unbounded<string>()
-        const first = spoken(pieces)
-        const rest = MockProvider.make(
-          final("Eva."),
-          final("It was Eva."),
-          plan,
-          final("Eva."),
-          final("It was Eva."),
-          final("Still Eva.")
-        )
-        let isFirst = true
-        const model: Provider.ProviderShape = {
-          name: "two",
-          stream: (request) => {
-            const one = isFirst ? first : rest
-            isFirst = false
-            return one.stream(request)
-          }
+  it.live("shows plans, tasks and agents as activities that update in place, and accepts them in a later request", () =>
+    Effect.gen(function* () {
+      const helper = Agent.make({ name: "helper", instructions: "You help.", model: "scripted", skills: [] })
+      const boss = Agent.make({
+        name: "boss",
+        instructions: "You lead.",
+        model: "scripted",
+        skills: "all",
+        agents: [helper]
+      })
+      const tasks = [{ id: "look", agent: "helper", input: "Who?" }]
+      const plan = `<block type="plan">${JSON.stringify({ goal: "pay", tasks })}</block>`
+      const pieces = yield* Queue.unbounded<string>()
+      const first = spoken(pieces)
+      const rest = MockProvider.make(
+        final("Eva."),
+        final("It was Eva."),
+        plan,
+        final("Eva."),
+        final("It was Eva."),
+        final("Still Eva.")
+      )
+      let isFirst = true
+      const model: Provider.ProviderShape = {
+        name: "two",
+        stream: (request) => {
+          const one = isFirst ? first : rest
+          isFirst = false
+          return one.stream(request)
         }
-        const { url } = yield* serve({ agent: boss, model })
-        const agent = agentOf(url)
-        const asked = yield* Effect.forkChild(send(agent, "Ask."))
-        yield* Queue.offer(pieces, "I ask.\n")
-        // From here on the page follows live: the state of an agent is not stored.
-        yield* until(() => said(agent).some((message) => message.startsWith("assistant: I ask.")))
-        yield* Queue.offerAll(pieces, [command("helper", "Who is it?"), ""])
-        const received = yield* Fiber.join(asked)
-        assert.isUndefined(received.error)
-        const activities = () =>
-          agent.messages.flatMap((message) =>
-            message.role === "activity" ? [[message.activityType, JSON.parse(JSON.stringify(message.content))]] : []
-          )
-        assert.strictEqual(activities().length, 1)
-        assert.deepInclude(activities()[0]?.[1], { agent: "helper", status: "completed" })
-        assert.strictEqual(received.events.filter(({ type }) => type === "ACTIVITY_SNAPSHOT").length, 2)
-        const planned = yield* send(agent, "Plan.")
-        assert.isUndefined(planned.error)
-        assert.deepStrictEqual(
-          activities()
-            .slice(1)
-            .map(([type]) => type),
-          ["plan", "task"]
+      }
+      const { url } = yield* serve({ agent: boss, model })
+      const agent = agentOf(url)
+      const asked = yield* Effect.forkChild(send(agent, "Ask."))
+      yield* Queue.offer(pieces, "I ask.\n")
+      // From here on the page follows live: the state of an agent is not stored.
+      yield* until(() => said(agent).some((message) => message.startsWith("assistant: I ask.")))
+      yield* Queue.offerAll(pieces, [command("helper", "Who is it?"), ""])
+      const received = yield* Fiber.join(asked)
+      assert.isUndefined(received.error)
+      const activities = () =>
+        agent.messages.flatMap((message) =>
+          message.role === "activity" ? [[message.activityType, JSON.parse(JSON.stringify(message.content))]] : []
         )
-        assert.deepStrictEqual(activities()[1]?.[1], { goal: "pay", tasks: ["look"] })
-        assert.deepInclude(activities()[2]?.[1], { name: "look", status: "completed" })
-        const again = yield* send(agent, "Again?")
-        assert.isUndefined(again.error)
-        assert.strictEqual(said(agent).at(-1), "assistant: Still Eva.")
-      }).pipe(Effect.scoped)
+      assert.strictEqual(activities().length, 1)
+      assert.deepInclude(activities()[0]?.[1], { agent: "helper", status: "completed" })
+      assert.strictEqual(received.events.filter(({ type }) => type === "ACTIVITY_SNAPSHOT").length, 2)
+      const planned = yield* send(agent, "Plan.")
+      assert.isUndefined(planned.error)
+      assert.deepStrictEqual(
+        activities()
+          .slice(1)
+          .map(([type]) => type),
+        ["plan", "task"]
+      )
+      assert.deepStrictEqual(activities()[1]?.[1], { goal: "pay", tasks: ["look"] })
+      assert.deepInclude(activities()[2]?.[1], { name: "look", status: "completed" })
+      const again = yield* send(agent, "Again?")
+      assert.isUndefined(again.error)
+      assert.strictEqual(said(agent).at(-1), "assistant: Still Eva.")
+    }).pipe(Effect.scoped)
   )
 
-  it.live("takes media of a page, and gives it the address of those that a skill makes", () =>
+  it.live("accepts media of a page, and sends it the URL of media that a skill makes", () =>
     Effect.gen(function* () {
       const bytes = Uint8Array.from(atob(dot), (char) => char.charCodeAt(0))
       let isShown = false
@@ -341,7 +339,7 @@ describe("AgUi", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("takes a reply back that the model must write again", () =>
+  it.live("withdraws a reply that the model must write again", () =>
     Effect.gen(function* () {
       const output = Schema.Struct({ sum: Schema.Number })
       const { url } = yield* serve({

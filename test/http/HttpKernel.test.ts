@@ -84,7 +84,7 @@ describe("HttpKernel", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("continues in the middle of a reply after the last event of a client", () =>
+  it.live("resumes the events of a client in the middle of a reply", () =>
     Effect.gen(function* () {
       const pieces = yield* Queue.unbounded<string>()
       const { url } = yield* serve({ model: spoken(pieces) })
@@ -178,7 +178,7 @@ describe("HttpKernel", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("describes itself, and reports its health", () =>
+  it.live("serves its OpenAPI description and its health", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ options: { path: "/api" } })
       const { paths } = JSON.parse((yield* get(`${url}/api/openapi.json`)).text)

@@ -46,7 +46,7 @@ const messageOf = (events: ReadonlyArray<RunEvent.RunEvent>) => {
   return parts
 }
 
-describe("the message of a run", () => {
+describe("the message of a run in a page", () => {
   for (const [dialect, replies] of [
     ["blocks", [`On it.\n${command("pay", { to: "Eva" })}\nSoon done.`, final("Eva is paid.")]],
     ["tools", [{ thinking: "Whom?", text: "I pay Eva.", calls: [{ name: "pay", params: { to: "Eva" } }] }, "Done."]]
@@ -60,7 +60,7 @@ describe("the message of a run", () => {
       })
     )
 
-    it.effect(`is whole when a follower joins, or falls behind, in the middle of a reply (${dialect})`, () =>
+    it.effect(`is complete when a follower joins, or falls behind, in the middle of a reply (${dialect})`, () =>
       Effect.gen(function* () {
         const { live, stored } = yield* eventsOf(dialect, replies)
         const textOf = (events: ReadonlyArray<RunEvent.RunEvent>) =>

@@ -214,7 +214,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("beyond the limit of one reply are answered without running", () =>
+  it.effect("beyond the limit of one reply are answered without being executed", () =>
     Effect.gen(function* () {
       const { events } = yield* told(agent, [act("x").repeat(4), final("ok")])
       assert.strictEqual(events.filter((event) => event.type === "skill_result").length, 2)
@@ -273,7 +273,7 @@ describe("calls", () => {
     )
   )
 
-  it.effect("have results truncated at the limit on a character boundary, with a notice (AC-14)", () =>
+  it.effect("have their results truncated at the limit on a character boundary, with a notice (AC-14)", () =>
     Effect.gen(function* () {
       const long = Skill.make("long", {
         description: "",

@@ -20,7 +20,7 @@ import { follow, play, type Settings, slow, stored, takeUp } from "../support/wo
 import { act, agent, echo } from "../support/echo.ts"
 
 describe("interruption (R-15)", () => {
-  it.effect("of a stream's consumer reaches the model call", () =>
+  it.effect("of a stream's consumer interrupts the model call", () =>
     Effect.gen(function* () {
       const stopped = yield* Deferred.make<void>()
       const provider: Provider.ProviderShape = {
@@ -34,7 +34,7 @@ describe("interruption (R-15)", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("reaches a skill, and leaves the run resumable at its last commit (DR-21)", () =>
+  it.effect("interrupts a skill, and leaves the run resumable at its last commit (DR-21)", () =>
     Effect.gen(function* () {
       const stopped = yield* Ref.make(0)
       const slow = Skill.make("echo", {

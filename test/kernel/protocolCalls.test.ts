@@ -195,7 +195,7 @@ describe("calls", () => {
     })
   )
 
-  it.effect("to protocols are native tools, too, with the block's content as their request (BP-78)", () =>
+  it.effect("to protocols are offered as native tools too, with the block's content as their request (BP-78)", () =>
     Effect.gen(function* () {
       const heard: Array<string> = []
       const hears = (name: string) =>

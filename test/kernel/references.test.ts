@@ -6,7 +6,7 @@ import { final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
 import { act, agent, echo, told } from "../support/echo.ts"
 
-describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () => {
+describe("Policy, Hooks, Middleware, PromptPipeline and Recorder", () => {
   const seen = Effect.map(Ref.make<ReadonlyArray<string>>([]), (ref) => ({
     ref,
     add: (word: string) => Ref.update(ref, (words) => [...words, word])
@@ -24,7 +24,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     })
   )
 
-  it.effect("combine policies: the strictest decides (AC-19)", () =>
+  it.effect("combine several policies: the strictest decides (AC-19)", () =>
     Effect.gen(function* () {
       const deny: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.denied("not here")) }
       const allow: Policy.PolicyShape = { authorize: () => Effect.succeed(Policy.allowed) }
@@ -41,7 +41,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     })
   )
 
-  it.effect("deny when a policy fails (AC-19)", () =>
+  it.effect("deny a call when a policy fails (AC-19)", () =>
     Effect.gen(function* () {
       const broken = Policy.layer(() => Effect.fail("down"))
       const { mock } = yield* told(agent, [act("x"), final("ok")]).pipe(
@@ -51,7 +51,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     })
   )
 
-  it.effect("capture the services they need, while the run's own take precedence", () =>
+  it.effect("use the services of their layer, unless the run has its own", () =>
     Effect.gen(function* () {
       class Words extends Context.Service<Words, { readonly say: string }>()("test/Words") {}
       const pipeline = Layer.effect(
@@ -66,7 +66,7 @@ describe("references (Policy, Hooks, Middleware, PromptPipeline, Recorder)", () 
     })
   )
 
-  it.effect("wrap calls, first outermost, and may end the run on purpose (DR-23, CP-16)", () =>
+  it.effect("wrap calls as middleware, the first outermost, and may end the run on purpose (DR-23, CP-16)", () =>
     Effect.gen(function* () {
       const { add, ref } = yield* seen
       const named = (name: string): Middleware.Middleware => ({

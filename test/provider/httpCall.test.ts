@@ -818,7 +818,7 @@ describe("over a socket", () => {
     }).pipe(Effect.provide(FetchHttpClient.layer))
   )
 
-  it.live("reports the system's reason if a server cannot be reached's code, and by nothing else of its error", () =>
+  it.live("reports the system's error code when a server cannot be reached, and nothing else of the error", () =>
     Effect.gen(function* () {
       const gone = yield* Loopback.gone
       const unreachable = yield* OpenAiProvider.make({ apiKey: key, baseUrl: gone.url("/private") })

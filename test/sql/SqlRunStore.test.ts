@@ -114,7 +114,7 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
-  it.effect("reads on where a part ends in the middle of an append, and where one is removed", () =>
+  it.effect("reads records after a state part that ends in the middle of an append, or that was removed", () =>
     Effect.gen(function* () {
       const { db, filename, store } = yield* stored
       const run = Journal.begin("parts")

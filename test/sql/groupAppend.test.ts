@@ -41,7 +41,7 @@ const revisionOf = (store: RunStore.RunStoreShape, runId: string) =>
 
 describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   it.effect(
-    "stores what many runs append at once in one transaction: beginnings, turns and ends",
+    "of many runs at once are stored in one transaction: starts, turns and ends",
     () =>
       Effect.gen(function* () {
         const { store, transactions } = yield* onHost
@@ -63,7 +63,7 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   )
 
   it.effect(
-    "stores the neighbours of rows that the database refuses, and nothing of those",
+    "stores the other rows when the database refuses some, and nothing of the refused runs",
     () =>
       Effect.gen(function* () {
         const { sql, store } = yield* onHost
@@ -84,7 +84,7 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   )
 
   it.effect(
-    "stores no run whose journal cannot begin",
+    "stores no run whose first record is refused",
     () =>
       Effect.gen(function* () {
         const { sql, store } = yield* onHost
@@ -98,7 +98,7 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   )
 
   it.effect(
-    "is a part of a transaction of the host, which goes on when an append in it fails",
+    "are part of a transaction of the host, which continues when an append in it fails",
     () =>
       Effect.gen(function* () {
         const { sql, store } = yield* onHost
@@ -131,7 +131,7 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   )
 
   it.live(
-    "lets neither an append that waits for a transaction nor the interruption of its caller hold up others",
+    "are not delayed by an append that waits for a transaction, nor by the interruption of its caller",
     () =>
       Effect.gen(function* () {
         const { sql, store } = yield* onHost
@@ -163,7 +163,7 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   )
 
   it.effect(
-    "lets one of two stores append to each run, however the appends meet",
+    "succeed for one of two stores at each revision, however they are grouped",
     () =>
       Effect.gen(function* () {
         const { url } = yield* Postgres.database
@@ -192,7 +192,7 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   )
 
   it.live(
-    "stores what was offered when its store closes, and leaves nothing behind",
+    "are stored when the store closes, and nothing is left behind",
     () =>
       Effect.gen(function* () {
         const place = yield* Postgres.database
@@ -223,7 +223,7 @@ describe.skipIf(!Postgres.available)("appends to PostgreSQL", () => {
   )
 
   it.effect(
-    "reads heads that are asked for at once, each for itself, and those of a transaction in it",
+    "do not mix the heads that are read at once, also inside a transaction",
     () =>
       Effect.gen(function* () {
         const { sql, store } = yield* onHost

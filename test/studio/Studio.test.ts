@@ -107,7 +107,7 @@ const started = (site: Site, cookie: { readonly cookie: string }) =>
   })
 
 describe("Studio", () => {
-  it.live("admits only pages that brought the token of this start", () =>
+  it.live("admits only pages with the token of this start", () =>
     Effect.gen(function* () {
       const site = yield* serve()
       const routes = ["/info", "/runs", "/approvals", "/scenarios", "/runs/x/records", "/runs/x/export"].map(
@@ -160,7 +160,7 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("changes nothing for a form, which cannot send the header of the page", () =>
+  it.live("refuses a form, which cannot send the header of the page", () =>
     Effect.gen(function* () {
       const site = yield* serve()
       const cookie = yield* enter(site)
@@ -245,7 +245,7 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("exports a run as one file that can reach nothing", () =>
+  it.live("exports a run as one file without network access", () =>
     Effect.gen(function* () {
       const site = yield* serve()
       const cookie = yield* enter(site)
@@ -273,7 +273,7 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("serves a page of a server in a document that can reach nothing", () =>
+  it.live("serves the page of an MCP server in a document without network access", () =>
     Effect.gen(function* () {
       const pages = {
         readPage: (server: string, uri: string) =>
@@ -295,7 +295,7 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it("gives an agent variants by model and dialect", () => {
+  it("offers variants of an agent by model and dialect", () => {
     const names = Studio.variants(agent, { models: ["scripted", "gpt"], dialects: ["blocks", "tools"] })
     assert.deepStrictEqual(
       names.map(({ dialect, model, name }) => [name, model, dialect]),

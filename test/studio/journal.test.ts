@@ -71,7 +71,7 @@ describe("Journal", () => {
     })
   )
 
-  it.effect("has the states of a long journal, of which it keeps few", () =>
+  it.effect("returns every state of a long journal, and keeps few of them", () =>
     Effect.gen(function* () {
       const turns = Array.from({ length: times(1_700, 400) }, (_, at) => command("look", { at: `${at}` }))
       const records = yield* recorded(...turns, final("Done."))

@@ -43,27 +43,29 @@ const layer = Kernel.layer.pipe(
 )
 
 describe("RunFacts", () => {
-  it.effect("has the question and the failed calls of a run, and reads it again only where it moved", () =>
-    Effect.gen(function* () {
-      const { runId } = yield* Kernel.run(agent, "A seat, please.")
-      const store = yield* RunStore.RunStore
-      const reads: Array<number> = []
-      const read: RunStore.RunStoreShape["read"] = (id, after = 0) => {
-        reads.push(after)
-        return store.read(id, after)
-      }
-      const factsOf = RunFacts.make({ ...store, read })
-      const [head] = yield* store.list({})
-      if (head === undefined) return assert.fail("no run")
-      assert.strictEqual(head.runId, runId)
-      const facts = yield* factsOf({ ...head, revision: 12 })
-      assert.deepInclude(facts, { words: "A seat, please.", errors: 1 })
-      yield* factsOf({ ...head, revision: head.revision })
-      yield* factsOf({ ...head, revision: head.revision })
-      assert.deepStrictEqual(reads, [0])
-      const records = yield* Stream.runCollect(store.read(runId))
-      assert.strictEqual(records.length, head.revision)
-    }).pipe(Effect.provide(layer))
+  it.effect(
+    "contains the question and the failed calls of a run, and reads a run again only when it has advanced",
+    () =>
+      Effect.gen(function* () {
+        const { runId } = yield* Kernel.run(agent, "A seat, please.")
+        const store = yield* RunStore.RunStore
+        const reads: Array<number> = []
+        const read: RunStore.RunStoreShape["read"] = (id, after = 0) => {
+          reads.push(after)
+          return store.read(id, after)
+        }
+        const factsOf = RunFacts.make({ ...store, read })
+        const [head] = yield* store.list({})
+        if (head === undefined) return assert.fail("no run")
+        assert.strictEqual(head.runId, runId)
+        const facts = yield* factsOf({ ...head, revision: 12 })
+        assert.deepInclude(facts, { words: "A seat, please.", errors: 1 })
+        yield* factsOf({ ...head, revision: head.revision })
+        yield* factsOf({ ...head, revision: head.revision })
+        assert.deepStrictEqual(reads, [0])
+        const records = yield* Stream.runCollect(store.read(runId))
+        assert.strictEqual(records.length, head.revision)
+      }).pipe(Effect.provide(layer))
   )
 
   it.effect("lists a run whose journal cannot be read", () =>

@@ -68,7 +68,7 @@ describe("a worker", () => {
     })
   )
 
-  it.effect("refuses a lease that is too short, endless or no time, and no places, before it looks for runs", () =>
+  it.effect("refuses an invalid lease or concurrency before it looks for runs", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")
@@ -95,7 +95,7 @@ describe("a worker", () => {
     })
   )
 
-  it.effect("applies the host's list of skills and its task callback, neither of which is stored (BP-65, BP-103)", () =>
+  it.effect("applies the host's `allowedSkills` and `onTaskComplete`, neither of which is stored (BP-65, BP-103)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const paid: Array<string> = []
@@ -141,7 +141,7 @@ describe("a worker", () => {
     })
   )
 
-  it.effect("resumes a run with the known results of its calls, and later when they are unknown (DR-17)", () =>
+  it.effect("resumes a run with the known results of its calls, and retries later when they are unknown (DR-17)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       let paid = 0
@@ -217,7 +217,7 @@ describe("a worker", () => {
     })
   )
 
-  it.effect("works as long as its layer is open", () =>
+  it.effect("runs until the scope of its layer closes", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       const scope = yield* Scope.make()
@@ -317,7 +317,7 @@ describe("a worker", () => {
     })
   )
 
-  it.effect("finishes what a person approved elsewhere (DR-22)", () =>
+  it.effect("finishes a run that a person approved in another process (DR-22)", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))

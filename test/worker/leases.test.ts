@@ -289,7 +289,7 @@ describe("a worker", () => {
     })
   )
 
-  it.effect("keeps a run when the host's `resume` fails (R-1)", () =>
+  it.effect("keeps a run stored when the host's `resume` fails (R-1)", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")

@@ -166,7 +166,7 @@ describe("a worker looks for runs and", () => {
     })
   )
 
-  it.effect("claims other runs when the store never confirms a release, or never returns a head (F2)", () =>
+  it.effect("claims other runs when the store never confirms a release or never returns a head (F2)", () =>
     Effect.gen(function* () {
       /** Does not answer the question of this number about a run that has ended. */
       const silentAt = (store: RunStore.RunStoreShape, number: number): RunStore.RunStoreShape => {
@@ -209,7 +209,7 @@ describe("a worker looks for runs and", () => {
     })
   )
 
-  it.effect("fills a place as soon as it is free, without waiting for a look", () =>
+  it.effect("fills a place as soon as it is free, without waiting for its next look", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       for (const runId of ["a", "b", "c", "d"]) yield* submit(agent, runId)
@@ -361,7 +361,7 @@ describe("a worker looks for runs and", () => {
     })
   )
 
-  it.effect("takes a run at once when its host names it, and none after it has ended", () =>
+  it.effect("claims a run at once when its host names it, and none after the worker has stopped", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const scope = yield* Scope.make()

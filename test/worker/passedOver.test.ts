@@ -53,7 +53,7 @@ describe("a worker", () => {
     })
   )
 
-  it.live("that runs once claims a run only once if it cannot be read or `resume` fails", () =>
+  it.live("in runOnce claims a run only once if it cannot be read or `resume` fails", () =>
     Effect.gen(function* () {
       const { layer, store, submit } = yield* crowded
       yield* submit(agent, "r")

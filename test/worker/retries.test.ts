@@ -10,7 +10,7 @@ import { plan, agent as planner } from "../support/workflow.ts"
 import { crowded, minutes, opsOf, process, statusOf } from "../support/worker.ts"
 
 describe("a worker", () => {
-  it.effect("retries a failed run while others are submitted faster than it works", () =>
+  it.effect("retries a failed run while others are submitted faster than they are executed", () =>
     Effect.gen(function* () {
       const { store, submit } = yield* crowded
       const order: Array<string> = []
@@ -77,7 +77,7 @@ describe("a worker", () => {
     [7, 6, {}],
     [3, 2, { retry: Schedule.upTo(Schedule.spaced("1 minute"), { times: 1 }) }]
   ] as const)(
-    "takes up a run that crashes again and again by its schedule, and gives up at its end: %i",
+    "retries a run that crashes repeatedly by its schedule, and gives up at the schedule's end: %i",
     ([all, early, told]) =>
       Effect.gen(function* () {
         const store = yield* RunStore.makeMemory
@@ -105,67 +105,62 @@ describe("a worker", () => {
       })
   )
 
-  it.effect(
-    "fails a run that ends the process of its worker each time, and asks the store nothing more about it",
-    () => {
-      const lines: Array<string> = []
-      const logger = Logger.make(({ message }) => void lines.push(String(message)))
-      return Effect.gen(function* () {
-        const store = yield* RunStore.makeMemory
-        const runId = "r\u001b[2K\nINFO all is well"
-        yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId }), process(store))
-        // Nothing that a process does after it took the run up comes to be stored: the run is what ends it.
-        const asked: Array<string> = []
-        const ask = <A>(what: string, effect: A) => (asked.push(what), effect)
-        const deadly: RunStore.RunStoreShape = {
-          ...store,
-          load: (id) => ask("load", store.load(id)),
-          head: (id) => ask("head", store.head(id)),
-          read: (...of) => ask("read", store.read(...of)),
-          acquire: (...of) => ask("acquire", store.acquire(...of)),
-          append: (records, state) =>
-            records.every(({ events, op }) => op === "resume" || events.some(({ type }) => type === "run_failed"))
-              ? store.append(records, state)
-              : Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "gone" }))
-        }
-        const told: Array<string> = []
-        const onRun = ({ status }: RunStore.RunHead) => Effect.sync(() => void told.push(status.type))
-        const follower = yield* Effect.forkChild(
-          Stream.runCollect(Stream.takeUntil(store.tail(runId), ({ events }) => events[0]?.type === "run_failed"))
-        )
-        const first = yield* Effect.forkChild(
-          Effect.provide(RunWorker.run({ agents: [agent], onRun }), process(deadly))
-        )
-        yield* TestClock.adjust("10 minutes")
-        const { status } = Option.getOrThrow(yield* store.head(runId))
-        assert.deepInclude(status, { type: "failed" })
-        if (status.type !== "failed") return
-        assert.strictEqual(status.error.tag, "AgentCrashError")
-        assert.deepStrictEqual(status.error.fields, { runId, attempts: 7 })
-        assert.lengthOf(yield* Fiber.join(follower), 9)
-        assert.deepStrictEqual(told.slice(-2), ["queued", "failed"])
-        assert.deepStrictEqual(
-          lines.filter((line) => line.includes("failed:")),
-          [
-            "run r\\u{1b}[2K INFO all is well failed: its worker crashed or lost it 7 times without progress, so no worker tries it again"
-          ]
-        )
-        asked.length = 0
-        yield* TestClock.adjust("1 hour")
-        assert.deepStrictEqual(asked, [])
-        yield* Fiber.interrupt(first)
-        // Where every failed run is retried, it was tried often enough, until a person says otherwise.
-        const stubborn = RunWorker.run({ agents: [agent], retries: () => true })
-        const worker = yield* Effect.forkChild(Effect.provide(stubborn, process(deadly)))
-        yield* TestClock.adjust("1 hour")
-        assert.deepStrictEqual(asked, ["read"])
-        yield* Fiber.interrupt(worker)
-        yield* Effect.provideService(Kernel.answer(runId, []), RunStore.RunStore, store)
-        assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store)), 1)
-        assert.strictEqual(yield* statusOf(store, runId), "completed")
-      }).pipe(Effect.provide(Logger.layer([logger])))
-    }
-  )
+  it.effect("fails a run that ends its worker's process each time, and reads it no more", () => {
+    const lines: Array<string> = []
+    const logger = Logger.make(({ message }) => void lines.push(String(message)))
+    return Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const runId = "r\u001b[2K\nINFO all is well"
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId }), process(store))
+      // Nothing that a process does after it took the run up comes to be stored: the run is what ends it.
+      const asked: Array<string> = []
+      const ask = <A>(what: string, effect: A) => (asked.push(what), effect)
+      const deadly: RunStore.RunStoreShape = {
+        ...store,
+        load: (id) => ask("load", store.load(id)),
+        head: (id) => ask("head", store.head(id)),
+        read: (...of) => ask("read", store.read(...of)),
+        acquire: (...of) => ask("acquire", store.acquire(...of)),
+        append: (records, state) =>
+          records.every(({ events, op }) => op === "resume" || events.some(({ type }) => type === "run_failed"))
+            ? store.append(records, state)
+            : Effect.fail(new RunStore.StoreError({ operation: "append", reason: "corrupt", detail: "gone" }))
+      }
+      const told: Array<string> = []
+      const onRun = ({ status }: RunStore.RunHead) => Effect.sync(() => void told.push(status.type))
+      const follower = yield* Effect.forkChild(
+        Stream.runCollect(Stream.takeUntil(store.tail(runId), ({ events }) => events[0]?.type === "run_failed"))
+      )
+      const first = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent], onRun }), process(deadly)))
+      yield* TestClock.adjust("10 minutes")
+      const { status } = Option.getOrThrow(yield* store.head(runId))
+      assert.deepInclude(status, { type: "failed" })
+      if (status.type !== "failed") return
+      assert.strictEqual(status.error.tag, "AgentCrashError")
+      assert.deepStrictEqual(status.error.fields, { runId, attempts: 7 })
+      assert.lengthOf(yield* Fiber.join(follower), 9)
+      assert.deepStrictEqual(told.slice(-2), ["queued", "failed"])
+      assert.deepStrictEqual(
+        lines.filter((line) => line.includes("failed:")),
+        [
+          "run r\\u{1b}[2K INFO all is well failed: its worker crashed or lost it 7 times without progress, so no worker tries it again"
+        ]
+      )
+      asked.length = 0
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(asked, [])
+      yield* Fiber.interrupt(first)
+      // Where every failed run is retried, it was tried often enough, until a person says otherwise.
+      const stubborn = RunWorker.run({ agents: [agent], retries: () => true })
+      const worker = yield* Effect.forkChild(Effect.provide(stubborn, process(deadly)))
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(asked, ["read"])
+      yield* Fiber.interrupt(worker)
+      yield* Effect.provideService(Kernel.answer(runId, []), RunStore.RunStore, store)
+      assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(store)), 1)
+      assert.strictEqual(yield* statusOf(store, runId), "completed")
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
 
   it.effect(
     "retries a workflow as long as one of its tasks makes progress, over any number of workers (R-1, R-17)",
@@ -230,7 +225,7 @@ describe("a worker", () => {
     })
   )
 
-  it.effect("gives up on it although another of its tasks waits for a person each time", () =>
+  it.effect("gives up on a workflow without progress although another of its tasks waits for a person", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       const tasks = { ...minutes(3).tasks, b: [command("pay"), final("B")] }

@@ -9,29 +9,27 @@ describe("a worker", () => {
   it.effect.each([
     ["works on", RunWorker.run],
     ["ends with its work", RunWorker.runOnce]
-  ] as const)(
-    "when stopped, one that %s starts nothing new, completes its step, and releases its lease (R-17)",
-    ([, work]) =>
-      Effect.gen(function* () {
-        const store = yield* RunStore.makeMemory
-        const slow = process(store, Effect.as(Effect.sleep("2 seconds"), "ok"), "write")
-        yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
-        yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), slow)
-        const worker = yield* Effect.forkChild(Effect.provide(work({ agents: [agent] }), slow))
-        yield* TestClock.adjust("1 second")
-        const stopping = yield* Effect.forkChild(Fiber.interrupt(worker), { startImmediately: true })
-        yield* TestClock.adjust("2 seconds")
-        yield* Fiber.join(stopping)
-        const state = Option.getOrThrow(yield* store.load("r"))
-        // The call that was under way has its result; nothing was started after it.
-        assert.deepStrictEqual(state.status, { type: "running", phase: "tool_call_completed" })
-        assert.deepStrictEqual(yield* opsOf(store, "s"), ["phase"])
-        const free = yield* store.list({ status: ["queued"], unleased: true })
-        assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
-        const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
-        assert.strictEqual(taken, 2)
-        assert.strictEqual(yield* statusOf(store, "r"), "completed")
-      })
+  ] as const)("that %s starts nothing new when stopped, completes its step and releases its lease (R-17)", ([, work]) =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const slow = process(store, Effect.as(Effect.sleep("2 seconds"), "ok"), "write")
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
+      yield* Effect.provide(Kernel.submit(agent, "pay ida", { runId: "s" }), slow)
+      const worker = yield* Effect.forkChild(Effect.provide(work({ agents: [agent] }), slow))
+      yield* TestClock.adjust("1 second")
+      const stopping = yield* Effect.forkChild(Fiber.interrupt(worker), { startImmediately: true })
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(stopping)
+      const state = Option.getOrThrow(yield* store.load("r"))
+      // The call that was under way has its result; nothing was started after it.
+      assert.deepStrictEqual(state.status, { type: "running", phase: "tool_call_completed" })
+      assert.deepStrictEqual(yield* opsOf(store, "s"), ["phase"])
+      const free = yield* store.list({ status: ["queued"], unleased: true })
+      assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
+      const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
+      assert.strictEqual(taken, 2)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
   )
 
   it.effect("when stopped during a step that takes too long, interrupts the step in time (R-17)", () =>

@@ -38,7 +38,7 @@ const block = (at: typeof scope, type: string, name: string | null, content: str
 ]
 
 describe("the answer of a chat", () => {
-  it("begins on a line of its own in every turn, without the blanks before it", () => {
+  it("begins on a new line in every turn, without leading blanks", () => {
     assert.strictEqual(
       show(started, thinks("Hm."), text("\n He"), text("llo."), called, started, text("\n\nBye."), thinks("So.")),
       "  thinking  Hm.\nHello.\n  skill     look  5 ms: seen\nBye.\n  thinking  So.\n"
@@ -46,7 +46,7 @@ describe("the answer of a chat", () => {
     assert.strictEqual(show(started, thinks("Hm."), text("Hello.\n")), "  thinking  Hm.\nHello.\n")
   })
 
-  it("appears as it streams, with nothing in it that a terminal obeys (S-19)", () => {
+  it("appears as it streams, with control characters escaped (S-19)", () => {
     const pieces: Array<string> = []
     const write = (text: string) => void pieces.push(text)
     const screen = { out: write, progress: write, error: write, columns: 60, colors: false }
@@ -74,7 +74,7 @@ describe("the answer of a chat", () => {
     )
   })
 
-  it("is completed when pieces of its stream were lost, and shown again when it differs from them", () => {
+  it("is completed when stream parts were dropped, and shown again when it differs from them", () => {
     const final = (content: string): ReadonlyArray<Event> => [
       { ...scope, type: "block_start", blockType: "final", name: null },
       { ...scope, type: "block_content", text: "\nOne " },

@@ -14,7 +14,7 @@ describe("lines from a pipe", () => {
     }
   })
 
-  it.effect("are the same in pieces of any size, with empty ones and a last one without a line end", () =>
+  it.effect("are the same in chunks of any size, with empty lines and a last line without a line end", () =>
     Effect.gen(function* () {
       const whole = "a\r\n\nb\r\n\r\ntwö\nlast"
       const expected = ["a", "", "b", "", "twö", "last"]
@@ -27,7 +27,7 @@ describe("lines from a pipe", () => {
     })
   )
 
-  it.effect("are read as they are asked for", () =>
+  it.effect("are read only on request", () =>
     Effect.gen(function* () {
       let pieces = 0
       const piece = Effect.sync(() => `line ${++pieces}\n`)
@@ -47,7 +47,7 @@ describe("lines from a pipe", () => {
 })
 
 describe("lines from a terminal", () => {
-  it.live("that are typed ahead are kept for the next message, and never answer a question (DR-22)", () =>
+  it.live("typed ahead are kept for the next message, and never answer a question (DR-22)", () =>
     Effect.gen(function* () {
       const input = new PassThrough()
       const { ask, read } = yield* LineReader.fromTerminal(input, new PassThrough())
@@ -70,7 +70,7 @@ describe("lines from a terminal", () => {
     })
   )
 
-  it.live("are discarded at Ctrl-C at the prompt; elsewhere Ctrl-C stops what waits for it", () =>
+  it.live("are discarded at Ctrl-C at the prompt; elsewhere Ctrl-C interrupts the answer", () =>
     Effect.gen(function* () {
       const input = new PassThrough()
       const output = new PassThrough({ encoding: "utf8" })
@@ -102,7 +102,7 @@ describe("lines from a terminal", () => {
     })
   )
 
-  it.live("end with a terminal that is closed and cannot be reset", () =>
+  it.live("end when the terminal is closed and cannot be reset", () =>
     Effect.gen(function* () {
       const input = new PassThrough()
       const setRawMode = (isRaw: boolean) => isRaw || input.emit("error", new Error("setRawMode EIO"))

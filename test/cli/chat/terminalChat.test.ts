@@ -114,7 +114,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("keeps the flags of a conversation, until others are given", () =>
+  it.live("keeps the flags of a conversation until other flags replace them", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [final("Hello."), send("Oslo"), final("Sent."), final("Bye.")]
@@ -147,7 +147,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("is in colour where the screen is, unless a flag decides", () =>
+  it.live("uses colours on a terminal, unless a flag decides otherwise", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const note = (session: string, options: { readonly isColored?: boolean; readonly color?: boolean }) =>
@@ -426,7 +426,7 @@ describe("kernai chat", () => {
     })
   )
 
-  it.live("shows nothing of a model or a call that a terminal obeys (S-19)", () =>
+  it.live("escapes control characters in the text of a model or a call (S-19)", () =>
     Effect.gen(function* () {
       const folder = yield* place
       const script = [`a\u001b[2J${send("\\u001b]0;b\\u0007\\u202e")}`, final("c\u001b[31m\u0007d"), "\u009be"]

@@ -169,7 +169,7 @@ export default async ({ text }: Evaluation.Answer) => {
     [capitals, ["--threshold", "2"], "a number from 0 to 1"],
     [capitals, ["--html", "none/report.html"], "none/report.html cannot be written"]
   ]
-  it.live.each(wrong)("measures nothing of %j with %j", ([text, args, reason]) =>
+  it.live.each(wrong)("refuses %j with %j", ([text, args, reason]) =>
     Effect.gen(function* () {
       const { evaluate, path } = yield* place({ "a.jsonl": text })
       const { code, error } = yield* evaluate(path("a.jsonl"), ...args)

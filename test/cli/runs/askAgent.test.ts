@@ -79,7 +79,7 @@ describe("a question to a model", () => {
     })
   )
 
-  it.live("may be a recorded one, with its instructions and its skills", () =>
+  it.live("may be recorded, with its instructions and its skills", () =>
     Effect.gen(function* () {
       const { asked, env } = yield* vendor
       const replay = ["--replay", "openai_scenario_weather", "--dialect", "tools"]

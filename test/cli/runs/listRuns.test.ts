@@ -55,7 +55,7 @@ describe("kernai runs list", () => {
 })
 
 describe("the id of a run", () => {
-  it.live("may be its beginning, with or without run_, or its end", () =>
+  it.live("may be shortened to its beginning, with or without run_, or to its end", () =>
     Effect.gen(function* () {
       const { ask, runs } = yield* place
       const id = yield* ask("Hello", plan(["a"]), final("Yes."))
