@@ -229,7 +229,7 @@ class Follower {
     const tree = this.#trees.find(this.#rootRunId)
     const run = tree?.runs.get(this.#runId)
     if (tree === undefined || run === undefined) return undefined
-    return { tree, at: tree.join(), published: run.published, reply: run.reply?.() ?? [] }
+    return { tree, at: tree.join(), published: run.published, reply: run.reply?.events() ?? [] }
   }
 
   #afterPage(records: ReadonlyArray<RunRecord>, joined: Joined | undefined): Next {

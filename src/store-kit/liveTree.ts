@@ -15,8 +15,8 @@ import type * as RunStore from "../RunStore.ts"
 export interface Underway {
   /** The last revision whose events are published. */
   readonly published: number
-  /** Returns the events of the current reply. Undefined between replies. */
-  readonly reply: (() => ReadonlyArray<RunEvent>) | undefined
+  /** The reply under way, with its events from its beginning. Undefined between replies. */
+  readonly reply: { readonly events: () => ReadonlyArray<RunEvent> } | undefined
 }
 
 /** Publishes an event of a run, with the name of its agent. */

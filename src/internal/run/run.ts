@@ -58,7 +58,7 @@ import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type * as Telemetry from "../../Telemetry.ts"
 import { isSound } from "../errors/extensionError.ts"
 import type { JsonObject } from "../../kit/json.ts"
-import type { LiveTree } from "../../store-kit/liveTree.ts"
+import type { LiveTree, Underway } from "../../store-kit/liveTree.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
 import { State } from "../state/state.ts"
 import type { FlushError } from "../../store-kit/storeGuard.ts"
@@ -184,8 +184,8 @@ export interface Run extends Environment {
   events: Array<RunEvent>
   /** The revision up to which events are published. */
   published: number
-  /** Returns the events of the current reply from its beginning. */
-  reply: (() => ReadonlyArray<RunEvent>) | undefined
+  /** The reply under way. */
+  reply: Underway["reply"]
   /** The error of a failed flush. Later flushes fail with it. */
   failed: FlushError | undefined
   /** Serializes flushes of concurrent calls. Created with the first concurrent calls. */
