@@ -5,11 +5,11 @@
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Calls from "../../Call.ts"
 import type { Call, CallResult } from "../../Call.ts"
 import { AgentCrashError, ConcurrentAppendError, RunBusy } from "../../KernelError.ts"
 import type { ToolEffect, ToolRun } from "../../Middleware.ts"
-import type { RunHead } from "../../RunStore.ts"
 import { guarded } from "../../kit/foreignCode.ts"
 import { extensionError } from "../errors/extensionError.ts"
 import { shown } from "../run/publish.ts"
@@ -42,6 +42,10 @@ export const throughMiddleware = (
   )
 }
 
+/** Returns whether middleware wraps the calls of a run. */
+export const hasCallMiddleware = ({ middleware }: Run): boolean =>
+  middleware.some(({ callTool }) => callTool !== undefined)
+
 /** Wraps a call in a span if telemetry is on. */
 export const traced = <A, E>(
   run: Run,
@@ -58,50 +62,40 @@ export const traced = <A, E>(
  * Flushes, then fails unless this process owns the run and all its ancestors: the last stored record of each is its
  * own, no other worker holds a lease, and the host of the root run proves its lease.
  */
-export const proveOwnership = (run: Run): Effect.Effect<void, FlushError | RunBusy> => {
-  const { parent } = run
-  const proven = flushed(
-    run,
-    Effect.flatMap(
-      Effect.suspend(() => run.store.head(run.state.runId)),
-      (head) => isOwn(run, Option.getOrUndefined(head))
-    )
-  )
-  return parent === undefined ? proven : Effect.andThen(proveOwnership(parent), proven)
-}
+export const proveOwnership = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FlushError | RunBusy> {
+  if (run.parent !== undefined) yield* proveOwnership(run.parent)
+  yield* flushed(run, proveHead(run))
+})
+
+const proveHead = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FlushError | RunBusy> {
+  const { revision, runId } = run.state
+  const expectedSeq = revision - run.records.length
+  const head = Option.getOrUndefined(yield* run.store.head(runId))
+  if (head?.revision !== expectedSeq) {
+    return yield* new ConcurrentAppendError({ runId, expectedSeq, actualSeq: head?.revision ?? 0 })
+  }
+  const { lease } = head
+  if (lease?.isLive === true && lease.workerId !== run.holder) {
+    return yield* new RunBusy({ runId, workerId: lease.workerId, expiresAt: lease.expiresAt })
+  }
+  if (run.parent === undefined && run.prove !== undefined) yield* run.prove(head)
+})
 
 /**
  * Proves ownership right before a `write` call runs. Returns an error result, instead of running the call, if another
  * process owns the run or the store cannot tell. A process that lost the run stores nothing more.
  */
-export const unlessLost = (run: Run, call: Call): Effect.Effect<CallResult | undefined> =>
-  Effect.matchEffect(proveOwnership(run), {
-    onSuccess: () => Effect.sync(() => ifOver(run, call)),
-    onFailure: (error) =>
-      Effect.sync(() => {
-        if (error._tag === "StoreError") return refused(call, error)
-        return lose(run, call)
-      })
-  })
+export const unlessLost = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<CallResult | undefined> {
+  const proof = yield* Effect.result(proveOwnership(run))
+  if (Result.isSuccess(proof)) return isLost(run) ? lose(run, call) : undefined
+  return proof.failure._tag === "StoreError" ? refused(call, proof.failure) : lose(run, call)
+})
 
-/** Checks again by the local clock, synchronously: the process may have been suspended since it asked the store. */
-export const ifOver = (run: Run, call: Call): CallResult | undefined =>
-  run.stop?.()?._tag === "AgentCrashError" ? lose(run, call) : undefined
+/** Checks again by the local clock: the process may have been suspended since it asked the store. */
+export const isLost = (run: Run): boolean => run.stop?.()?._tag === "AgentCrashError"
 
-const isOwn = (run: Run, head: RunHead | undefined): Effect.Effect<void, FlushError | RunBusy> => {
-  const { revision, runId } = run.state
-  const expectedSeq = revision - run.records.length
-  if (head?.revision !== expectedSeq) {
-    return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq: head?.revision ?? 0 }))
-  }
-  const { lease } = head
-  if (lease?.isLive === true && lease.workerId !== run.holder) {
-    return Effect.fail(new RunBusy({ runId, workerId: lease.workerId, expiresAt: lease.expiresAt }))
-  }
-  return run.parent === undefined && run.prove !== undefined ? run.prove(head) : Effect.void
-}
-
-const lose = (run: Run, call: Call): CallResult => {
+/** Lets this process store nothing more, and returns the error result of a call that it does not run. Synchronous. */
+export const lose = (run: Run, call: Call): CallResult => {
   const lost = new AgentCrashError({ runId: run.state.runId, agentId: run.agent.name })
   run.failed = lost
   return refused(call, lost)

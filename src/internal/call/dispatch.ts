@@ -12,10 +12,10 @@ import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import { failureIn } from "../../kit/foreignCode.ts"
 import { agentTarget } from "./childTarget.ts"
-import { ifOver, throughMiddleware, traced, unlessLost } from "./aroundCall.ts"
+import { isLost, lose, throughMiddleware, traced, unlessLost } from "./aroundCall.ts"
 import { asking } from "./callAsks.ts"
 import { short } from "../skill/failureText.ts"
-import { emit } from "../run/publish.ts"
+import { type LiveEvent, emit } from "../run/publish.ts"
 import { type CallsError, type Run, type TaskError, now } from "../run/run.ts"
 import { askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "../run/deadline.ts"
@@ -29,19 +29,22 @@ const askAgent = (run: Run, call: Call): Effect.Effect<CallResult, TaskError> =>
     const callable = call.fault === undefined ? askable(run, call) : Result.fail(call.fault)
     return Result.isSuccess(callable)
       ? send(run, call, agentTarget(run, call, callable.success, scopeOf(run, call)))
-      : refuse(run, call, callable.failure)
+      : Effect.succeed(refuse(run, call, callable.failure))
   })
 
 const sendCall = (run: Run, call: Call): Effect.Effect<CallResult> =>
   Effect.suspend(() => {
     const target = targetOf(run, call)
-    return Result.isSuccess(target) ? send(run, call, target.success) : refuse(run, call, target.failure)
+    return Result.isSuccess(target)
+      ? send(run, call, target.success)
+      : Effect.succeed(refuse(run, call, target.failure))
   })
 
-const refuse = (run: Run, call: Call, reason: CallError): Effect.Effect<CallResult> => {
+/** Emits why a call cannot be sent, and returns that as its result. Synchronous. */
+const refuse = (run: Run, call: Call, reason: CallError): CallResult => {
   const error = short(reason, run.limits)
   emit(run, refusedEvent(call, error))
-  return Effect.succeed(Calls.failed(call, error))
+  return Calls.failed(call, error)
 }
 
 /** Sends a call to its target and returns its result. A call that asks a person returns an `AskingResult`. */
@@ -50,32 +53,50 @@ export const send = Effect.fnUntraced(function* <A, E>(
   call: Call,
   target: Target<A, E>
 ): Effect.fn.Return<CallResult, E> {
-  const acts = target.effects === "write"
-  const lost = acts ? yield* unlessLost(run, call) : undefined
-  if (lost !== undefined) return lost
+  const isWrite = target.effects === "write"
+  if (isWrite) {
+    const lost = yield* unlessLost(run, call)
+    if (lost !== undefined) return lost
+  }
   if (target.started !== undefined) emit(run, target.started)
-  const late = acts ? ifOver(run, call) : undefined
-  if (late !== undefined) return late
+  // Listeners may have taken longer than the lease.
+  if (isWrite && isLost(run)) return lose(run, call)
   const startedAt = now(run)
   const exit = yield* withinTimeout(run, target.limit, traced(run, call, target))
   const durationMs = now(run) - startedAt
-  const spent = target.asks?.spent()
   const question = target.asks?.open()
-  if (question !== undefined) return asking(call, question, spent)
+  if (question !== undefined) return asking(call, question, target.asks?.spent())
+  const { after, event, result } = yield* endOf(call, target, exit, durationMs)
+  emit(run, event)
+  if (after !== undefined) yield* after
+  return result
+})
+
+/** The result of a call, the event about it, and what runs after the event. */
+interface Ended {
+  readonly result: CallResult
+  readonly event: LiveEvent
+  readonly after?: Effect.Effect<unknown> | undefined
+}
+
+/** Keeps the value of a call, or explains its failure to the model. Fails with errors that concern the run itself. */
+const endOf = Effect.fnUntraced(function* <A, E>(
+  call: Call,
+  target: Target<A, E>,
+  exit: Exit.Exit<A, unknown>,
+  durationMs: number
+): Effect.fn.Return<Ended, E> {
+  const spent = target.asks?.spent()
   const used = spent === undefined ? { durationMs } : { durationMs, spent }
-  const kept = Exit.isFailure(exit)
-    ? Exit.failCause(exit.cause)
-    : yield* Effect.exit(Effect.suspend(() => target.keep(exit.value, durationMs)))
+  const kept = Exit.isSuccess(exit)
+    ? yield* Effect.exit(Effect.suspend(() => target.keep(exit.value, durationMs)))
+    : Exit.failCause(exit.cause)
   if (Exit.isSuccess(kept)) {
     const { after, event, facts, output } = kept.value
-    emit(run, event)
-    if (after !== undefined) yield* after
-    return Calls.succeeded(call, output, facts === undefined ? used : { ...used, ...facts })
+    return { after, event, result: Calls.succeeded(call, output, facts === undefined ? used : { ...used, ...facts }) }
   }
   const failure = failureIn(kept.cause)
   if (target.concerns(failure)) return yield* Effect.fail(failure)
   const { after, error, event, ...facts } = yield* target.fail(kept.cause, durationMs)
-  emit(run, event)
-  if (after !== undefined) yield* after
-  return Calls.failed(call, error, { ...used, ...facts })
+  return { after, event, result: Calls.failed(call, error, { ...used, ...facts }) }
 })

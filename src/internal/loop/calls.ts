@@ -6,12 +6,11 @@
  */
 
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import type { Call, CallResult } from "../../Call.ts"
+import type { Call } from "../../Call.ts"
 import type { StopError } from "../../KernelError.ts"
-import { begin } from "../../kit/foreignCode.ts"
 import { unanswered, unreviewed } from "../state/turnFold.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "../run/askHooks.ts"
+import { hasCallMiddleware } from "../call/aroundCall.ts"
 import { isAsking } from "../call/callAsks.ts"
 import { commit, flush, manyRecords, record } from "../run/commit.ts"
 import { isRecovered, pauseAsking, recordResult, runWorkflow, together } from "../call/concurrentCalls.ts"
@@ -75,25 +74,19 @@ const launch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Ca
   yield* asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
 })
 
-/** Launches one call. Unless it is a `read`, its launch is stored before it runs and its result right after. */
+/**
+ * Launches one call. Unless it is a `read`, its launch is stored before it runs and its result right after. The launch
+ * of a `read` is stored while it waits; if it ends at once, launch and result are stored together.
+ */
 const launchAlone = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, CallsError> {
   const effects = effectsOf(run, call)
   commit(run, "launch", [], { launched: [call.callId], effects })
-  if (effects !== "read") yield* flush(run)
-  const entered = run.restore(dispatch(run, call))
-  const result = yield* effects === "read" ? whileStored(run, entered) : entered
+  // Middleware may take its time before it sends a call.
+  if (effects !== "read" || hasCallMiddleware(run)) yield* flush(run)
+  const result = yield* run.restore(dispatch(run, call))
+  // Without its launch in the store, a result cannot be recorded.
+  if (effects === "read" && run.failed !== undefined) return yield* Effect.fail(run.failed)
   if (isAsking(result)) return yield* pauseAsking(run, [result])
   recordResult(run, result)
   if (effects !== "read") yield* flush(run)
 })
-
-/**
- * Runs a `read` call while its launch is being stored. If the call ends synchronously, launch and result are stored
- * together.
- */
-const whileStored = (run: Run, call: Effect.Effect<CallResult, CallsError>): Effect.Effect<CallResult, CallsError> =>
-  begin(call, (fiber): Effect.Effect<CallResult, CallsError> => {
-    const exit = fiber.pollUnsafe()
-    if (exit !== undefined) return exit
-    return Effect.onExit(Effect.andThen(flush(run), run.restore(Fiber.join(fiber))), () => Fiber.interrupt(fiber))
-  })

@@ -8,6 +8,7 @@
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
@@ -40,38 +41,34 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
-export const flush = (run: Run): Effect.Effect<void, FlushError> => locked(run, send(run))
+export const flush = (run: Run): Effect.Effect<void, FlushError> => locked(run, appendPending(run))
 
 /** Flushes and runs `body` before any other flush of the run can start. */
 export const flushed = <A, E>(run: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E | FlushError> =>
-  locked(run, Effect.andThen(send(run), body))
+  locked(run, Effect.andThen(Effect.uninterruptible(appendPending(run)), body))
 
 /** Serializes flushes of concurrent calls. Without concurrent calls there is no lock. */
 const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   lock === undefined ? body : Effect.uninterruptible(lock.withPermits(1)(body))
 
-const send = (run: Run): Effect.Effect<void, FlushError> =>
-  Effect.suspend(() => {
-    const { failed, records } = run
-    if (failed !== undefined) return Effect.fail(failed)
-    if (!Arr.isArrayNonEmpty(records)) return Effect.void
-    const events = run.events.length
-    const state = new State(run.state)
-    run.records = []
-    return Effect.matchEffect(run.store.append(records, state), {
-      onFailure: (error) => {
-        run.failed = error
-        // A store that died may have stored nothing, so the records are sent once more when the run stops.
-        if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
-        return Effect.fail(error)
-      },
-      onSuccess: () => {
-        run.published = state.revision
-        publish(run, events)
-        return Effect.void
-      }
-    })
-  })
+const appendPending = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FlushError> {
+  const { failed, records } = run
+  if (failed !== undefined) return yield* Effect.fail(failed)
+  if (!Arr.isArrayNonEmpty(records)) return
+  const events = run.events.length
+  const state = new State(run.state)
+  run.records = []
+  const appended = yield* Effect.result(run.store.append(records, state))
+  if (Result.isSuccess(appended)) {
+    run.published = state.revision
+    return publish(run, events)
+  }
+  const error = appended.failure
+  run.failed = error
+  // A store that died may have stored nothing, so the records are sent once more when the run stops.
+  if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
+  return yield* Effect.fail(error)
+})
 
 /** Number of pending records after which a run flushes and yields. */
 export const manyRecords = 256

@@ -13,6 +13,8 @@ import { DeadlineExceeded, type StoreError } from "../../KernelError.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { begin } from "../../kit/foreignCode.ts"
 import { TimedOut } from "../skill/failureText.ts"
+import type { FlushError } from "../../store-kit/storeGuard.ts"
+import { flush } from "./commit.ts"
 import { type LiveEvent, emit } from "./publish.ts"
 import { type Run, now } from "./run.ts"
 
@@ -54,30 +56,40 @@ export interface Limit {
 
 /**
  * Runs foreign code with a timeout, in its own fiber so that code that ignores interruption cannot block the run. Code
- * that has not stopped within the clean-up limit is reported and abandoned.
+ * that has not stopped within the clean-up limit is reported and abandoned. While the code waits, pending records of the
+ * run are stored; if that fails, so does the code.
  */
 export const withinTimeout = <A, E>(
   run: Run,
   limit: Limit | undefined,
   code: Effect.Effect<A, E>
-): Effect.Effect<Exit.Exit<A, E | TimedOut>> => {
+): Effect.Effect<Exit.Exit<A, E | TimedOut | FlushError>> => {
   if (limit === undefined) return Effect.exit(code)
   return Effect.uninterruptibleMask((restore) =>
-    begin(code, (fiber): Effect.Effect<Exit.Exit<A, E | TimedOut>> => {
-      const done = fiber.pollUnsafe()
-      if (done !== undefined) return Effect.succeed(done)
-      const stop = stopped(run, fiber, limit.leaked)
-      const waited = restore(Effect.timeoutOption(Fiber.await(fiber), limit.timeout))
-      return Effect.flatMap(
-        Effect.onError(waited, () => stop),
-        Option.match({
-          onNone: () => Effect.as(stop, Exit.fail(new TimedOut(limit.timeout))),
-          onSome: (exit): Effect.Effect<Exit.Exit<A, E | TimedOut>> => Effect.succeed(exit)
-        })
-      )
+    begin(code, (fiber): Effect.Effect<Exit.Exit<A, E | TimedOut | FlushError>> => {
+      const exit = fiber.pollUnsafe()
+      return exit === undefined ? waitFor(run, limit, fiber, restore) : Effect.succeed(exit)
     })
   )
 }
+
+const waitFor = Effect.fnUntraced(function* <A, E>(
+  run: Run,
+  { leaked, timeout }: Limit,
+  fiber: Fiber.Fiber<A, E>,
+  restore: Run["restore"]
+): Effect.fn.Return<Exit.Exit<A, E | TimedOut | FlushError>> {
+  const stored = yield* Effect.exit(flush(run))
+  const stop = stopped(run, fiber, leaked)
+  if (Exit.isFailure(stored)) {
+    yield* stop
+    return Exit.failCause(stored.cause)
+  }
+  const ended = yield* Effect.onError(restore(Effect.timeoutOption(Fiber.await(fiber), timeout)), () => stop)
+  if (Option.isSome(ended)) return ended.value
+  yield* stop
+  return Exit.fail(new TimedOut(timeout))
+})
 
 /**
  * Returns how many milliseconds a run has worked: since its first record after submission or fork, without its pauses.
