@@ -5,11 +5,11 @@
  * can only add to it.
  */
 import { Effect, Fiber, Layer, Stream } from "effect"
-import * as Agent from "../src/Agent.ts"
-import * as Kernel from "../src/Kernel.ts"
-import * as Provider from "../src/Provider.ts"
-import * as SkillRegistry from "../src/SkillRegistry.ts"
-import * as StreamPart from "../src/StreamPart.ts"
+import * as Agent from "../dist/Agent.js"
+import * as Kernel from "../dist/Kernel.js"
+import * as Provider from "../dist/Provider.js"
+import * as SkillRegistry from "../dist/SkillRegistry.js"
+import * as StreamPart from "../dist/StreamPart.js"
 import { act, end, noop } from "./kernai.ts"
 import { type Row, row, sleep, wall } from "./support.ts"
 

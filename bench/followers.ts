@@ -5,10 +5,10 @@
  * without followers.
  */
 import { Effect, Layer, ManagedRuntime, Stream } from "effect"
-import * as Kernel from "../src/Kernel.ts"
-import type * as Provider from "../src/Provider.ts"
-import * as RunStore from "../src/RunStore.ts"
-import * as StreamPart from "../src/StreamPart.ts"
+import * as Kernel from "../dist/Kernel.js"
+import type * as Provider from "../dist/Provider.js"
+import * as RunStore from "../dist/RunStore.js"
+import * as StreamPart from "../dist/StreamPart.js"
 import { agentOf, kernelOn } from "./kernai.ts"
 import { compare, ratioRow, type Row, sleep } from "./support.ts"
 

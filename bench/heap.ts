@@ -5,9 +5,9 @@
  * compile and cache counts as the beginning.
  */
 import { Effect, Layer, ManagedRuntime } from "effect"
-import * as Kernel from "../src/Kernel.ts"
-import * as Provider from "../src/Provider.ts"
-import * as SkillRegistry from "../src/SkillRegistry.ts"
+import * as Kernel from "../dist/Kernel.js"
+import * as Provider from "../dist/Provider.js"
+import * as SkillRegistry from "../dist/SkillRegistry.js"
 import { agentOf, noop, scripted } from "./kernai.ts"
 import { heapUsed, type Row, row } from "./support.ts"
 

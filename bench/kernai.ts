@@ -3,15 +3,15 @@
  * step but the last. `pi.ts` sets the same task to pi-agent-core.
  */
 import { Effect, Layer, Schema, Stream } from "effect"
-import * as Agent from "../src/Agent.ts"
-import * as Kernel from "../src/Kernel.ts"
-import * as MediaStore from "../src/MediaStore.ts"
-import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
-import type * as Provider from "../src/Provider.ts"
-import * as RunStore from "../src/RunStore.ts"
-import * as Skill from "../src/Skill.ts"
-import * as SkillRegistry from "../src/SkillRegistry.ts"
-import * as StreamPart from "../src/StreamPart.ts"
+import * as Agent from "../dist/Agent.js"
+import * as Kernel from "../dist/Kernel.js"
+import * as MediaStore from "../dist/MediaStore.js"
+import * as ProtocolRegistry from "../dist/ProtocolRegistry.js"
+import type * as Provider from "../dist/Provider.js"
+import * as RunStore from "../dist/RunStore.js"
+import * as Skill from "../dist/Skill.js"
+import * as SkillRegistry from "../dist/SkillRegistry.js"
+import * as StreamPart from "../dist/StreamPart.js"
 
 export const noop = Skill.make("noop", {
   description: "Does nothing",

@@ -1,15 +1,13 @@
 /**
- * The loop against pi-agent-core and `ai`: an instant model and a tool that does nothing, so all that
+ * The loop against pi-agent-core: an instant model and a tool that does nothing, so all that
  * is left is the price of a step.
  *
  * CPU time per step. kernai keeps its journal in memory and emits every event to a consumer.
  */
-import { isStepCount, jsonSchema, streamText, tool } from "ai"
-import { MockLanguageModelV4 } from "ai/test"
 import { Effect, Layer, ManagedRuntime, Stream } from "effect"
-import * as Kernel from "../src/Kernel.ts"
-import type * as Provider from "../src/Provider.ts"
-import * as RunStore from "../src/RunStore.ts"
+import * as Kernel from "../dist/Kernel.js"
+import type * as Provider from "../dist/Provider.js"
+import * as RunStore from "../dist/RunStore.js"
 import { agentOf, kernelOn, scripted } from "./kernai.ts"
 import { pi } from "./pi.ts"
 import { compare, cpu, median, ratioRow, type Rounds, type Row, row } from "./support.ts"
@@ -48,56 +46,6 @@ const forgetful: Layer.Layer<RunStore.RunStore> = Layer.effect(
   Effect.map(RunStore.makeMemory, (memory) => ({ ...memory, append: () => Effect.void }))
 )
 
-// ---------------------------------------------------------------- AI SDK
-
-const aiSdk = async (steps: number) => {
-  let call = 0
-  const model = new MockLanguageModelV4({
-    doStream: async () => {
-      const last = ++call >= steps
-      const usage = {
-        inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
-        outputTokens: { total: 1, text: 1, reasoning: 0 }
-      }
-      const parts = last
-        ? [
-            { type: "text-start", id: "0" },
-            { type: "text-delta", id: "0", delta: "done" },
-            { type: "text-end", id: "0" }
-          ]
-        : [{ type: "tool-call", toolCallId: `c${call}`, toolName: "noop", input: '{"x":"1"}' }]
-      const finishReason = { unified: last ? "stop" : "tool-calls", raw: undefined }
-      const all = [{ type: "stream-start", warnings: [] }, ...parts, { type: "finish", finishReason, usage }]
-      return {
-        stream: new ReadableStream({
-          start(controller) {
-            for (const part of all) controller.enqueue(part as never)
-            controller.close()
-          }
-        })
-      }
-    }
-  })
-  const result = streamText({
-    model,
-    prompt: "go",
-    stopWhen: isStepCount(steps),
-    tools: {
-      noop: tool({
-        description: "Does nothing",
-        inputSchema: jsonSchema<{ x: string }>({
-          type: "object",
-          properties: { x: { type: "string" } },
-          required: ["x"]
-        }),
-        execute: async () => "ok"
-      })
-    }
-  })
-  for await (const _ of result.stream);
-  if (call !== steps) throw new Error(`ai ran ${call} steps`)
-}
-
 // ---------------------------------------------------------------- measuring
 
 const perStep = async (steps: number, runs: number, body: () => Promise<unknown>) => {
@@ -128,18 +76,17 @@ const against = async ({ bound, rounds, runs, steps }: Size): Promise<ReadonlyAr
   // The number of runs varies, so that a collection does not fall into the same side's turn each time.
   let round = 0
   const varied = (store: Layer.Layer<RunStore.RunStore>) => () => ourStep(steps, runs + (round++ % 3), store)
-  const over = async (id: string, peer: string, task: () => Promise<unknown>, bound: number | null, times = runs) =>
+  const over = async (id: string, peer: string, task: () => Promise<unknown>, bound: number | null) =>
     ratioRow(
       `loop.${steps}.${id}`,
       `${steps} steps: CPU per step over ${peer}`,
-      await compare(ours, () => perStep(steps, times, task), rounds),
+      await compare(ours, () => perStep(steps, runs, task), rounds),
       "µs",
       bound
     )
   return [
     await over("pi", "pi-agent-core (final event only)", () => pi(steps, "final"), bound),
     await over("piEvery", "pi-agent-core (every event)", () => pi(steps, "every"), null),
-    await over("ai", "ai", () => aiSdk(steps), 0.25, Math.ceil(runs / 4)),
     ratioRow(
       `loop.${steps}.memory`,
       `${steps} steps: CPU per step over a store that keeps nothing`,
@@ -151,8 +98,8 @@ const against = async ({ bound, rounds, runs, steps }: Size): Promise<ReadonlyAr
 }
 
 /** The optimizing compiler is done with kernai's loop after some 30,000 steps. */
-const hundred: Size = { steps: 100, runs: 10, rounds: { warm: 40, counted: 21 }, bound: 2 }
-const thousand: Size = { steps: 1_000, runs: 2, rounds: { warm: 4, counted: 15 }, bound: 2.5 }
+const hundred: Size = { steps: 100, runs: 10, rounds: { warm: 40, counted: 21 }, bound: 1.4 }
+const thousand: Size = { steps: 1_000, runs: 2, rounds: { warm: 4, counted: 15 }, bound: 1.4 }
 
 /** Compares the last and the first 100 steps of one run of 1,000. */
 const growth = async (): Promise<Row> => {

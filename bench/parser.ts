@@ -7,7 +7,7 @@
  */
 import { Cause, Effect, Stream } from "effect"
 import { Parser } from "htmlparser2"
-import * as BlockParser from "../src/BlockParser.ts"
+import * as BlockParser from "../dist/BlockParser.js"
 import { compare, cpu, median, ratioRow, type Row, row } from "./support.ts"
 
 // ---------------------------------------------------------------- texts

@@ -2,8 +2,8 @@
  * pi-agent-core as the benchmarks run it: a scripted model that calls a tool which does nothing, in
  * every step but the last. `kernai.ts` sets the same task to kernai.
  */
-import { agentLoop } from "@mariozechner/pi-agent-core"
-import { type AssistantMessage, createAssistantMessageEventStream, type ToolCall } from "@mariozechner/pi-ai"
+import { agentLoop } from "@earendil-works/pi-agent-core"
+import { type AssistantMessage, createAssistantMessageEventStream, type ToolCall } from "@earendil-works/pi-ai"
 
 export const usage = {
   input: 1,

@@ -3,9 +3,12 @@
  *
  * Each has a process of its own, so none pays for another's garbage. With `--rows` each is printed as
  * one line of JSON, an array of `Row`. Ends with 1 when a bar is missed.
+ *
+ * kernai is measured as its package has it: `dist` is built first when it is older than the sources.
  */
 import { spawnSync } from "node:child_process"
-import { existsSync } from "node:fs"
+import { existsSync, readdirSync, statSync } from "node:fs"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { type Row, table } from "./support.ts"
 
@@ -16,6 +19,7 @@ const names: ReadonlyArray<string> = [
   "parser",
   "scheduler",
   "loop",
+  "fresh",
   "tokens",
   "runs",
   "heap",
@@ -30,14 +34,22 @@ const names: ReadonlyArray<string> = [
   "cluster"
 ]
 
+const npm = (cwd: string, ...args: ReadonlyArray<string>) => {
+  const { status } = spawnSync("npm", [...args], { cwd, stdio: "ignore", shell: process.platform === "win32" })
+  if (status !== 0) throw new Error(`\`npm ${args.join(" ")}\` failed in ${cwd}`)
+}
+
 const install = () => {
-  if (existsSync(`${here}node_modules`)) return
-  const { status } = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
-    cwd: here,
-    stdio: "ignore",
-    shell: process.platform === "win32"
-  })
-  if (status !== 0) throw new Error("the peers in bench/ could not be installed: run `npm ci` there")
+  if (!existsSync(`${here}node_modules`)) npm(here, "ci", "--no-audit", "--no-fund")
+}
+
+const build = () => {
+  const src = join(here, "../src")
+  const changedAt = (file: string) => statSync(file).mtimeMs
+  const built = join(here, "../dist/index.js")
+  const files = readdirSync(src, { recursive: true, encoding: "utf8" }).map((file) => join(src, file))
+  if (existsSync(built) && files.every((file) => changedAt(file) <= changedAt(built))) return
+  npm(join(here, ".."), "run", "build")
 }
 
 /** Measures one benchmark in a new process, which tells on stderr how far it is. */
@@ -68,6 +80,7 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 install()
+if (!flags.includes("--here")) build()
 let isMissed = false
 for (const name of asked.length === 0 ? names : asked) {
   const rows = flags.includes("--here") ? await measureHere(name) : measure(name)

@@ -1,15 +1,15 @@
 /**
  * 1,000 and 10,000 runs at once, 5 steps of 100 ms each: wall time, heap, and how fast they are cancelled.
  *
- * The model of every step waits on a timer, as it would on a network. The ideal is one run's waits.
+ * `fresh` compares the same runs with `ai`. The model of every step waits on a timer, as it would on a network. The ideal is one run's waits.
  */
 import { Context, Effect, Fiber, Metric, Stream } from "effect"
-import * as Kernel from "../src/Kernel.ts"
-import type * as Provider from "../src/Provider.ts"
-import * as RunStore from "../src/RunStore.ts"
+import * as Kernel from "../dist/Kernel.js"
+import type * as Provider from "../dist/Provider.js"
+import * as RunStore from "../dist/RunStore.js"
 import { act, agentOf, kernelOn, scripted } from "./kernai.ts"
-import { type Emits, pi } from "./pi.ts"
-import { comparisonOf, cpu, heapUsed, median, ratioRow, type Row, row, sleep, wall } from "./support.ts"
+import { pi } from "./pi.ts"
+import { comparisonOf, heapUsed, median, ratioRow, type Row, row, sleep, wall } from "./support.ts"
 
 const steps = 5
 const wait = 100
@@ -38,8 +38,7 @@ const bare = Effect.gen(function* () {
     yield* Stream.runDrain(Stream.onStart(Stream.fromArray(act), Effect.sleep(wait)))
 })
 
-const piRuns = (runs: number, emits: Emits) =>
-  Promise.all(Array.from({ length: runs }, () => pi(steps, emits, () => sleep(wait))))
+const piRuns = (runs: number) => Promise.all(Array.from({ length: runs }, () => pi(steps, "final", () => sleep(wait))))
 
 // ---------------------------------------------------------------- wall time
 
@@ -47,41 +46,29 @@ const piRuns = (runs: number, emits: Emits) =>
 const wallRows = async (runs: number, counted: number): Promise<ReadonlyArray<Row>> => {
   const measured = async (body: () => Promise<unknown>) => {
     heapUsed()
-    let used = 0
-    const ms = await wall(async () => (used = await cpu(body)))
-    return { ms, cpu: used / 1000 }
+    return wall(body)
   }
   const round = async () => ({
     kernai: await measured(() => Effect.runPromise(kernai(runs))),
-    ideal: { ms: ideal, cpu: NaN },
-    final: await measured(() => piRuns(runs, "final")),
-    every: await measured(() => piRuns(runs, "every")),
+    ideal,
+    pi: await measured(() => piRuns(runs)),
     bare: await measured(() => Effect.runPromise(atOnce(runs, bare)))
   })
   await round()
   const rounds: Array<Awaited<ReturnType<typeof round>>> = []
   while (rounds.length < counted) rounds.push(await round())
-  const over = (
-    id: string,
-    name: string,
-    side: keyof (typeof rounds)[number],
-    of: "ms" | "cpu",
-    bound: number | null
-  ) =>
+  const over = (side: keyof (typeof rounds)[number], name: string, bound: number | null) =>
     ratioRow(
-      `runs.${runs}.${id}`,
-      `${runs} runs at once: ${of === "ms" ? "wall" : "CPU"} time over ${name}`,
-      comparisonOf(rounds.map((round) => ({ ours: round.kernai[of], peer: round[side][of] }))),
+      `runs.${runs}.${side}`,
+      `${runs} runs at once: wall time over ${name}`,
+      comparisonOf(rounds.map((round) => ({ ours: round.kernai, peer: round[side] }))),
       "ms",
       bound
     )
-  const isLarge = runs === 10_000
   return [
-    over("ideal", "the ideal", "ideal", "ms", isLarge ? null : 1.8),
-    over("pi", "pi-agent-core (final event only)", "final", "ms", isLarge ? 2 : null),
-    over("piEvery", "pi-agent-core (every event)", "every", "ms", null),
-    over("piCpu", "pi-agent-core (final event only)", "final", "cpu", null),
-    over("bare", "a bare fiber per run", "bare", "ms", null)
+    over("ideal", "the ideal", runs === 10_000 ? null : 1.8),
+    over("pi", "pi-agent-core (final event only)", null),
+    over("bare", "a bare fiber per run", null)
   ]
 }
 

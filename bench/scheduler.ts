@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { PGraph } from "p-graph"
 import pLimit from "p-limit"
-import * as Plan from "../src/Plan.ts"
-import * as TaskScheduler from "../src/TaskScheduler.ts"
+import * as Plan from "../dist/Plan.js"
+import * as TaskScheduler from "../dist/TaskScheduler.js"
 import { compare, cpu, ratioRow, type Row } from "./support.ts"
 
 const concurrency = 8

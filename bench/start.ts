@@ -1,31 +1,29 @@
 /**
- * From process start to the first event, against a bare Effect program and `ai`; and the weight of a
- * minimal agent in a bundle.
- *
- * One tool bundles every program, so none pays for its number of files.
+ * The CPU of `examples/01-hello.ts` on the package as it is built, against a bare Effect program; the time from process
+ * start to the first event of a bundle, against `ai`; and the weight of a minimal agent in a bundle.
  */
-import { build } from "esbuild"
-import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { build, transform } from "esbuild"
+import { spawn, spawnSync } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
 import { compare, ratioRow, type Row, row, wall } from "./support.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
+const dist = fileURLToPath(new URL("../dist", import.meta.url))
 
 const kernai = `
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as Agent from "../src/Agent.ts"
-import * as Kernel from "../src/Kernel.ts"
-import * as Provider from "../src/Provider.ts"
-import * as Skill from "../src/Skill.ts"
-import * as SkillRegistry from "../src/SkillRegistry.ts"
-import * as StreamPart from "../src/StreamPart.ts"
+import * as Agent from "../dist/Agent.js"
+import * as Kernel from "../dist/Kernel.js"
+import * as Provider from "../dist/Provider.js"
+import * as Skill from "../dist/Skill.js"
+import * as SkillRegistry from "../dist/SkillRegistry.js"
+import * as StreamPart from "../dist/StreamPart.js"
 
 const echo = Skill.make("echo", {
   description: "Returns its input",
@@ -47,11 +45,7 @@ Effect.runPromise(program)
 
 /** The parts of Effect that any agent needs: an input decoded by a Schema, a service from a Layer, a Stream of events. */
 const effect = `
-import * as Context from "effect/Context"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
+import { Console, Context, Effect, Layer, Schema, Stream } from "effect"
 
 const Event = Schema.Struct({ type: Schema.String, text: Schema.String })
 class Source extends Context.Service()("Source") {}
@@ -60,11 +54,24 @@ const program = Source.use(({ events }) =>
   events.pipe(
     Stream.mapEffect(Schema.decodeUnknownEffect(Event)),
     Stream.take(1),
-    Stream.runForEach((event) => Effect.sync(() => console.log(event.type)))
+    Stream.runForEach((event) => Console.log(event.type))
   )
-).pipe(Effect.provide(source))
-Effect.runPromise(program)
+)
+await Effect.runPromise(Effect.provide(program, source))
 `
+
+/** Runs a program as a user does, without a bundler, and returns the milliseconds of CPU that its process took. */
+const started = async (folder: string, name: string, source: string) => {
+  const { code } = await transform(source, { loader: "ts", format: "esm" })
+  const file = join(folder, `${name}.mjs`)
+  const text = code.replaceAll(/"kernai(\/\w+)?"/g, (_, door = "") => `"${dist}${door}/index.js"`)
+  writeFileSync(file, `${text}\nconst { system, user } = process.cpuUsage(); console.error((system + user) / 1000)`)
+  return () => {
+    const { status, stderr } = spawnSync(process.execPath, [file], { encoding: "utf8" })
+    if (status !== 0) return Promise.reject(new Error(stderr))
+    return Promise.resolve(Number(stderr))
+  }
+}
 
 const ai = `
 import { jsonSchema, streamText, tool } from "ai"
@@ -114,22 +121,29 @@ const firstEvent = (file: string) =>
   })
 
 export default async (): Promise<ReadonlyArray<Row>> => {
-  const folder = mkdtempSync(join(tmpdir(), "kernai-start-"))
+  // Beside the installed packages, which the programs import.
+  const folder = mkdtempSync(join(here, "start-"))
   try {
     const program = async (name: string, source: string) => {
       const file = join(folder, `${name}.mjs`)
       await bundle(source, file, "node")
       return () => wall(() => firstEvent(file))
     }
-    const ours = await program("kernai", kernai)
     const rounds = { warm: 2, counted: 21 }
-    const overEffect = await compare(ours, await program("effect", effect), rounds)
-    const overAi = await compare(ours, await program("ai", ai), rounds)
+    const hello = await started(folder, "hello", readFileSync(join(here, "../examples/01-hello.ts"), "utf8"))
+    const overEffect = await compare(hello, await started(folder, "effect", effect), rounds)
+    const overAi = await compare(await program("kernai", kernai), await program("ai", ai), rounds)
     const browser = await bundle(kernai, join(folder, "browser.js"), "browser")
     const kib = gzipSync(browser, { level: 9 }).length / 1024
     const hasEffectAi = browser.toString("utf8").includes("effect/ai/")
     return [
-      ratioRow("start.effect", "process start to first event over a bare Effect program", overEffect, "ms", 1.25),
+      ratioRow(
+        "start.effect",
+        "examples/01-hello.ts: CPU of its process over a bare Effect program",
+        overEffect,
+        "ms",
+        1.25
+      ),
       ratioRow("start.ai", "process start to first event over ai", overAi, "ms", 1.7),
       row("start.bundle", "KiB gzip of a minimal agent with effect inside", kib, 110),
       row("start.effectAi", "effect/ai in that bundle (0 is no)", hasEffectAi ? 1 : 0, 0)

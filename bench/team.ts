@@ -5,12 +5,12 @@
  * that writes in place of each call. All models reply at once.
  */
 import { Effect, Layer, Schema, Stream } from "effect"
-import * as Agent from "../src/Agent.ts"
-import * as Kernel from "../src/Kernel.ts"
-import * as Provider from "../src/Provider.ts"
-import * as SkillRegistry from "../src/SkillRegistry.ts"
-import * as StreamPart from "../src/StreamPart.ts"
-import * as Skill from "../src/Skill.ts"
+import * as Agent from "../dist/Agent.js"
+import * as Kernel from "../dist/Kernel.js"
+import * as Provider from "../dist/Provider.js"
+import * as SkillRegistry from "../dist/SkillRegistry.js"
+import * as StreamPart from "../dist/StreamPart.js"
+import * as Skill from "../dist/Skill.js"
 import { act, agentOf, end } from "./kernai.ts"
 import { compare, cpu, ratioRow, type Row } from "./support.ts"
 

@@ -4,13 +4,13 @@
  * The same producer feeds both sides, with one token or an array of them at a time. Here pi emits
  * every event: its final event alone would carry no tokens.
  */
-import { createAssistantMessageEventStream } from "@mariozechner/pi-ai"
-import { agentLoop } from "@mariozechner/pi-agent-core"
+import { createAssistantMessageEventStream } from "@earendil-works/pi-ai"
+import { agentLoop } from "@earendil-works/pi-agent-core"
 import { type Array as Arr, Cause, Effect, type Pull, Stream } from "effect"
-import * as Kernel from "../src/Kernel.ts"
-import type * as Provider from "../src/Provider.ts"
-import * as RunStore from "../src/RunStore.ts"
-import * as StreamPart from "../src/StreamPart.ts"
+import * as Kernel from "../dist/Kernel.js"
+import type * as Provider from "../dist/Provider.js"
+import * as RunStore from "../dist/RunStore.js"
+import * as StreamPart from "../dist/StreamPart.js"
 import { agentOf, kernelOn } from "./kernai.ts"
 import { model, prompt, usage } from "./pi.ts"
 import { compare, cpu, ratioRow, type Row } from "./support.ts"
