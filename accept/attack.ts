@@ -23,6 +23,7 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
   existing("9. a recording whose writing outlasts the end of its body is kept", ["test/testing/Cassette.test.ts"]),
   existing("10. flipped bits in stored runs are noticed; negative zeros are kept", [
     "test/file/FileRunStore.test.ts",
+    "test/file/damagedRuns.test.ts",
     "test/RunCodec.test.ts"
   ]),
   existing("11. media in recordings have their ids", ["test/RunEvent.test.ts"]),
@@ -37,7 +38,8 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
     "test/mcp/resumedStream.test.ts",
     "test/mcp/announced.test.ts",
     "test/mcp/mcpMetrics.test.ts",
-    "test/mcp/McpHub.test.ts"
+    "test/mcp/McpHub.test.ts",
+    "test/mcp/pinnedTools.test.ts"
   ]),
   existing("13. values that the types forbid are refused typed", ["test/reliability/forbiddenValues.test.ts"]),
   existing("14. unknown keys fail with the key, the place and the nearest right key", [
@@ -69,5 +71,9 @@ export const attack = async (): Promise<ReadonlyArray<Line>> => [
     "test/SkillRegistry.test.ts"
   ]),
   existing("21. suites for stores run twice over one database", ["test/testing/again.test.ts"]),
-  existing("22. discovery, hidden tools and private files", ["test/mcp/OAuth.test.ts", "test/sql/SqlRunStore.test.ts"])
+  existing("22. discovery, hidden tools and private files", [
+    "test/mcp/OAuth.test.ts",
+    "test/mcp/TokenStore.test.ts",
+    "test/sql/SqlRunStore.test.ts"
+  ])
 ]

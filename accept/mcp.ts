@@ -86,10 +86,23 @@ export const mcp = async (): Promise<ReadonlyArray<Line>> => [
   ...fresh(),
   vectors("vectors of mcp", ["test/conformance/mcp.test.ts"]),
   tested("runs with servers: framing, a kill between two calls, no write twice", ["test/mcp/McpAgent.test.ts"]),
-  tested("skills and block from one connection: names, pins, conflicts, reconnection", ["test/mcp/McpHub.test.ts"]),
-  tested("each revision and transport, real servers, SDK 1.0.1, 1.12.0 and newest", ["test/mcp/McpConnection.test.ts"]),
+  tested("skills and block from one connection: names, pins, conflicts, reconnection", [
+    "test/mcp/McpHub.test.ts",
+    "test/mcp/pinnedTools.test.ts",
+    "test/mcp/toolAnswers.test.ts"
+  ]),
+  tested("each revision and transport, real servers, SDK 1.0.1, 1.12.0 and newest", [
+    "test/mcp/McpConnection.test.ts",
+    "test/mcp/realServers.test.ts",
+    "test/mcp/legacySse.test.ts"
+  ]),
   tested("a hostile server changes nothing", ["test/mcp/Hostile.test.ts"]),
-  tested("sign-in, expiry and refresh", ["test/mcp/OAuth.test.ts"]),
+  tested("sign-in, expiry and refresh", [
+    "test/mcp/OAuth.test.ts",
+    "test/mcp/sharedSignIn.test.ts",
+    "test/mcp/missingScopes.test.ts",
+    "test/mcp/TokenStore.test.ts"
+  ]),
   tested("configs: what runs nothing and expands nothing", [
     "test/mcp/McpConfig.test.ts",
     "test/mcp/McpProtocol.test.ts"
