@@ -28,7 +28,6 @@ import * as Starts from "./internal/kernel/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
 import { inline, roomBefore, shelved } from "./store-kit/medium.ts"
 import { originsOf, storedAt } from "./store-kit/stored.ts"
-import * as Streams from "./kit/streams.ts"
 import type {
   AgentConfigInvalid,
   AnswerError,
@@ -167,7 +166,7 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never, C = never
   input: Input,
   ...options: OptionsFor<RunOptions, NoInfer<C>>
 ): Stream.Stream<RunEvent<Output, S>, StreamError, Kernel | Needs<R>> =>
-  Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.stream(agent, input, ...options))))
+  Stream.unwrap(Kernel.useSync((kernel) => kernel.stream(agent, input, ...options)))
 
 /**
  * Runs an agent and returns its result.
@@ -309,7 +308,7 @@ export const follow = (
   runId: string,
   options: FollowOptions = {}
 ): Stream.Stream<RunEvent, FollowError, RunStore.RunStore> =>
-  Streams.begin(() => RunStore.RunStore.use((store) => Effect.succeed(Follows.follow(store, runId, options))))
+  Stream.unwrap(RunStore.RunStore.useSync((store) => Follows.follow(store, runId, options)))
 
 /**
  * Continues a stored run from its last record and emits the events from there on.
@@ -322,7 +321,7 @@ export const resumeStream = <Output, S extends AnySkill<unknown>, R = never>(
   runId: string,
   options?: ResumeOptions
 ): Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Kernel | Needs<R>> =>
-  Streams.begin(() => Kernel.use((kernel) => Effect.succeed(kernel.resumeStream(agent, runId, options))))
+  Stream.unwrap(Kernel.useSync((kernel) => kernel.resumeStream(agent, runId, options)))
 
 /**
  * Continues a stored run from its last record: answers its questions, decides about the calls that were in flight, or

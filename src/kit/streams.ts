@@ -1,47 +1,15 @@
 /**
- * Streams with minimal overhead per pull, because each token of a reply is a pull of its own, and a mailbox between a
- * synchronous producer and one consumer.
+ * Folds over the pulls of a stream, and a mailbox between a synchronous producer and one consumer.
  */
 
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
-import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as PubSub from "effect/PubSub"
 import * as Pull from "effect/Pull"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
-
-/** Returns the stream an effect produces. The effect runs when the stream starts and may use its scope. */
-export const begin = <A, E, R, E2, R2>(
-  open: (scope: Scope.Scope) => Effect.Effect<Stream.Stream<A, E, R>, E2, R2>
-): Stream.Stream<A, E | E2, R | R2> =>
-  Stream.fromChannel(
-    Channel.fromTransform((upstream: Pull.Pull<unknown, unknown, unknown>, scope) =>
-      Effect.flatMap(open(scope), (stream) => Channel.toTransform(Stream.toChannel(stream))(upstream, scope))
-    )
-  )
-
-/** Passes each array to `take`. If `take` returns an effect, it runs before the next array is pulled. */
-export const runForEachArray = <A, E, R, E2, R2>(
-  self: Stream.Stream<A, E, R>,
-  take: (values: Arr.NonEmptyReadonlyArray<A>) => Effect.Effect<unknown, E2, R2> | undefined
-): Effect.Effect<void, E | E2, R | R2> =>
-  Effect.suspend(() => {
-    const scope = Scope.makeUnsafe()
-    const reading = Effect.flatMap(Channel.toTransform(Stream.toChannel(self))(Cause.done(), scope), (pull) => {
-      const loop: Effect.Effect<never, E | E2 | Cause.Done, R2> = Effect.flatMap(pull, (values) => {
-        const first = take(values)
-        return first === undefined ? loop : Effect.andThen(first, loop)
-      })
-      return loop
-    })
-    return Effect.onExit(
-      Pull.catchDone(reading, () => Effect.void),
-      (exit) => Scope.closeUnsafe(scope, exit) ?? Effect.void
-    )
-  })
 
 /** A mutable fold of arrays of values that arrived together. `failure` is set once it accepts no more values. */
 export interface Fold<A, B, F> {

@@ -8,17 +8,14 @@
  * @since 0.1.0
  */
 
-import type * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import type { ProviderUnavailable } from "../KernelError.ts"
-import { Provider, type ProviderShape } from "../Provider.ts"
+import type { ProviderShape } from "../Provider.ts"
 import { adapter } from "./internal/adapter.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
 import { media, name, takes, toBody, toMessage } from "./internal/anthropicRequest.ts"
-import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
+import { configured, requireKey } from "./internal/configured.ts"
 
 /**
  * Options of the provider.
@@ -59,17 +56,19 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     (speak) => speak({ path: () => "/messages", media, encode: toMessage, body: toBody, decoder })
   )
 
+const found = configured({
+  key: () => requireKey(name, ["ANTHROPIC_API_KEY"]),
+  address: "ANTHROPIC_BASE_URL",
+  make
+})
+
 /**
  * Creates the provider from the environment: `ANTHROPIC_API_KEY`, and optionally `ANTHROPIC_BASE_URL`.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = fromEnvironment({
-  key: () => requireKey(name, ["ANTHROPIC_API_KEY"]),
-  address: "ANTHROPIC_BASE_URL",
-  make
-})
+export const fromConfig = found.fromConfig
 
 /**
  * Provides the provider from the environment. Without a key, fails with `ProviderUnavailable`, which names the missing
@@ -78,10 +77,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
-  Provider,
-  fromConfig
-)
+export const layer = found.layer
 
 /**
  * Provides the provider with a key from the configuration.
@@ -89,6 +85,4 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig: (
-  options: Config.Wrap<Options>
-) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
+export const layerConfig = found.layerConfig

@@ -6,19 +6,16 @@
  * @since 0.1.0
  */
 
-import type * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import { type Json, jsonObject, type JsonObject } from "../kit/json.ts"
-import type { ProviderUnavailable } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
-import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { ProviderShape, Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { adapter } from "./internal/adapter.ts"
 import { assemble, extras, hostedOf, laidOver, runHere, type Settings } from "./internal/body.ts"
-import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
+import { configured, requireKey } from "./internal/configured.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
@@ -57,6 +54,12 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     })
   )
 
+const found = configured({
+  key: () => requireKey(name, [...Google.variables]),
+  address: "GEMINI_BASE_URL",
+  make
+})
+
 /**
  * Creates the provider from the environment: `GEMINI_API_KEY` (or `GOOGLE_GENERATIVE_AI_API_KEY`, or `GOOGLE_API_KEY`),
  * and optionally `GEMINI_BASE_URL`.
@@ -64,11 +67,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = fromEnvironment({
-  key: () => requireKey(name, [...Google.variables]),
-  address: "GEMINI_BASE_URL",
-  make
-})
+export const fromConfig = found.fromConfig
 
 /**
  * Provides the provider from the environment. Without a key, fails with `ProviderUnavailable`, which names the missing
@@ -77,10 +76,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
-  Provider,
-  fromConfig
-)
+export const layer = found.layer
 
 /**
  * Provides the provider with a key from the configuration.
@@ -88,9 +84,7 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig: (
-  options: Config.Wrap<Options>
-) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
+export const layerConfig = found.layerConfig
 
 const name = "google"
 

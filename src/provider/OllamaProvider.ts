@@ -8,19 +8,17 @@
  * @since 0.1.0
  */
 
-import type * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Grammar from "./Grammar.ts"
 import type { Json, JsonObject } from "../kit/json.ts"
 import type { Message } from "../Message.ts"
-import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { ProviderShape, Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import { adapter } from "./internal/adapter.ts"
 import { assemble, extras, functions, laidOver } from "./internal/body.ts"
-import { findKey, fromEnvironment, layerOf } from "./internal/configured.ts"
+import { configured, findKey } from "./internal/configured.ts"
 import { type Fault, saysTooLong, statusReason } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import { type Piece, standIn, textOf } from "./internal/messageParts.ts"
@@ -76,17 +74,19 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
   )
 }
 
+const found = configured({
+  key: () => findKey(["OLLAMA_API_KEY"]),
+  address: "OLLAMA_BASE_URL",
+  make: (options: Options) => make(options)
+})
+
 /**
  * Creates the provider from the environment: `OLLAMA_BASE_URL` and `OLLAMA_API_KEY`, both optional.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClient> = fromEnvironment({
-  key: () => findKey(["OLLAMA_API_KEY"]),
-  address: "OLLAMA_BASE_URL",
-  make
-})
+export const fromConfig = found.fromConfig
 
 /**
  * Provides the provider from the environment.
@@ -94,7 +94,7 @@ export const fromConfig: Effect.Effect<ProviderShape, never, HttpClient.HttpClie
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = Layer.effect(Provider, fromConfig)
+export const layer = found.layer
 
 /**
  * Provides the provider with settings from the configuration.
@@ -102,9 +102,7 @@ export const layer: Layer.Layer<Provider, never, HttpClient.HttpClient> = Layer.
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig: (
-  options: Config.Wrap<Options>
-) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
+export const layerConfig = found.layerConfig
 
 const name = "ollama"
 

@@ -9,19 +9,16 @@
  * @since 0.1.0
  */
 
-import type * as Config from "effect/Config"
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import type { ProviderUnavailable } from "../KernelError.ts"
-import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import type { ProviderShape, Request } from "../Provider.ts"
 import { hostedOf } from "./internal/body.ts"
 import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
-import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
+import { configured, requireKey } from "./internal/configured.ts"
 import { decoder } from "./internal/responsesReply.ts"
 import { media, takes, toBody, toItems } from "./internal/responsesRequest.ts"
 
@@ -73,17 +70,19 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     }
   )
 
+const found = configured({
+  key: () => requireKey("openai", ["OPENAI_API_KEY"]),
+  address: "OPENAI_BASE_URL",
+  make
+})
+
 /**
  * Creates the provider from the environment: `OPENAI_API_KEY`, and optionally `OPENAI_BASE_URL`.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpClient.HttpClient> = fromEnvironment({
-  key: () => requireKey("openai", ["OPENAI_API_KEY"]),
-  address: "OPENAI_BASE_URL",
-  make
-})
+export const fromConfig = found.fromConfig
 
 /**
  * Provides the provider from the environment. Without a key, fails with `ProviderUnavailable`, which names the missing
@@ -92,10 +91,7 @@ export const fromConfig: Effect.Effect<ProviderShape, ProviderUnavailable, HttpC
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpClient> = Layer.effect(
-  Provider,
-  fromConfig
-)
+export const layer = found.layer
 
 /**
  * Provides the provider with a key from the configuration.
@@ -103,9 +99,7 @@ export const layer: Layer.Layer<Provider, ProviderUnavailable, HttpClient.HttpCl
  * @category layers
  * @since 0.1.0
  */
-export const layerConfig: (
-  options: Config.Wrap<Options>
-) => Layer.Layer<Provider, Config.ConfigError, HttpClient.HttpClient> = layerOf<Options>(make)
+export const layerConfig = found.layerConfig
 
 const responsesFormat: Format<ReadonlyArray<string>> = {
   path: () => "/responses",

@@ -20,7 +20,6 @@ import type { RunEvent } from "../RunEvent.ts"
 import type { FollowOptions } from "../RunOptions.ts"
 import type { RunRecord } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
-import * as Streams from "../kit/streams.ts"
 import { isRest } from "../internal/state/state.ts"
 import { soundRuns } from "./storeGuard.ts"
 import { type LiveTree, type Trees, treesOf } from "./liveTree.ts"
@@ -35,10 +34,13 @@ export const follow = (
   options: FollowOptions,
   received = new Received()
 ): Stream.Stream<RunEvent, Failure> =>
-  Streams.begin((scope) =>
-    Effect.map(headOf(store, runId), ({ rootRunId }) => {
+  Stream.unwrap(
+    Effect.flatMap(headOf(store, runId), ({ rootRunId }) => {
       const follower = new Follower(soundRuns(store), runId, rootRunId, options, received)
-      return Stream.fromPull(Effect.as(Scope.addFinalizer(scope, follower.leave), follower.next))
+      return Effect.as(
+        Effect.addFinalizer(() => follower.leave),
+        Stream.fromPull(Effect.succeed(follower.next))
+      )
     })
   )
 

@@ -16,7 +16,6 @@ import type { StreamPart } from "../../StreamPart.ts"
 import { guarded, guardedStream, messageOf, observed } from "../../kit/foreignCode.ts"
 import { extensionError, isSound } from "../errors/extensionError.ts"
 import { deep, redact } from "../../kit/redact.ts"
-import * as Streams from "../../kit/streams.ts"
 import { cacheMissed, emit, forecastCache, noteDropped } from "../run/publish.ts"
 import { type ReplyError, type Run, carry, currentTurn } from "../run/run.ts"
 import { type ModelReply, hasBegun } from "./modelReply.ts"
@@ -118,17 +117,17 @@ const read = (run: Run, reading: ReplyReading): Effect.Effect<void, ReplyError> 
     }
     count += parts.length
     // Yields in a long reply, and to a consumer whose buffer is full.
-    if (count < manyParts && !run.isFull()) return undefined
+    if (count < manyParts && !run.isFull()) return Effect.void
     count = 0
     return Effect.yieldNow
   }
   const take = (parts: Arr.NonEmptyReadonlyArray<StreamPart>) =>
     parts.length <= manyParts
       ? takeFew(parts)
-      : Effect.forEach(Arr.chunksOf(parts, manyParts), (few) => takeFew(few) ?? Effect.void, { discard: true })
+      : Effect.forEach(Arr.chunksOf(parts, manyParts), (few) => takeFew(few), { discard: true })
   return guarded(
     "a model call",
-    () => Streams.runForEachArray(throughMiddleware(run, reading), take),
+    () => Stream.runForEachArray(throughMiddleware(run, reading), take),
     (error, isDefect) => replyError(run, reading, error, isDefect)
   )
 }

@@ -8,8 +8,7 @@ import * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Scope from "effect/Scope"
-import type * as Stream from "effect/Stream"
+import * as Stream from "effect/Stream"
 import type { AgentId } from "../../Address.ts"
 import type { Agent } from "../../Agent.ts"
 import type { Content } from "../../Content.ts"
@@ -46,23 +45,21 @@ export const events = <Output, S extends AnySkill<unknown>, E extends KernelErro
   start: (sink: Sink) => Effect.Effect<unknown, E, R>
 ): Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>, R> =>
   // The agent's skills and output schema determine the types of its events.
-  Streams.begin((scope) => started(start, scope)) as Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>, R>
+  Stream.unwrap(started(start)) as Stream.Stream<RunEvent<Output, S>, Exclude<E, Rest>, R>
 
 /** Starts a run beside its consumer, and returns its events. */
 const started = Effect.fnUntraced(function* <E extends KernelError, R>(
-  start: (sink: Sink) => Effect.Effect<unknown, E, R>,
-  scope: Scope.Scope
+  start: (sink: Sink) => Effect.Effect<unknown, E, R>
 ) {
   const { liveEvents } = yield* Limits
   const mailbox = Streams.mailbox<RunEvent, Exclude<E, Rest>>({
     limit: liveEvents,
     keep: (event) => !isStreamed(event)
   })
-  yield* Effect.forkIn(
+  yield* Effect.forkScoped(
     Effect.onExit(start({ publish: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
       Effect.sync(() => (Exit.isFailure(exit) && isFailure(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
     ),
-    scope,
     { startImmediately: true }
   )
   return mailbox.stream

@@ -29,6 +29,25 @@ export const fromEnvironment = <Key, E>(options: {
     return yield* options.make({ apiKey, baseUrl })
   })
 
+/** A provider that reads its settings from the configuration. */
+export interface Configured<Options, E> {
+  readonly fromConfig: Effect.Effect<ProviderShape, E, HttpClient>
+  readonly layer: Layer.Layer<Provider, E, HttpClient>
+  readonly layerConfig: (options: Config.Wrap<Options>) => Layer.Layer<Provider, Config.ConfigError, HttpClient>
+}
+
+/** Builds the effect and the layers of a provider from its constructor, and from how its key and address are found. */
+export const configured = <Options, Key, E>(options: {
+  readonly key: () => Effect.Effect<Key, E>
+  readonly address: string
+  readonly make: (
+    found: Options | { readonly apiKey: Key; readonly baseUrl: string | undefined }
+  ) => Effect.Effect<ProviderShape, never, HttpClient>
+}): Configured<Options, E> => {
+  const fromConfig = fromEnvironment(options)
+  return { fromConfig, layer: Layer.effect(Provider, fromConfig), layerConfig: layerOf<Options>(options.make) }
+}
+
 /** Creates the layer of a provider whose options come from a `Config`. */
 export const layerOf =
   <Options>(make: (options: Options) => Effect.Effect<ProviderShape, never, HttpClient>) =>
