@@ -24,7 +24,7 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import * as Team from "./internal/agent/team.ts"
 import { lend, shelve } from "./internal/chat/conversation.ts"
-import { kept, whole } from "./store-kit/embeddedMedia.ts"
+import * as EmbeddedMedia from "./store-kit/EmbeddedMedia.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
 import { limited, newRunId } from "./internal/kernel/environment.ts"
 import { referenceOf, serviceOf } from "./kit/foreignCode.ts"
@@ -229,7 +229,7 @@ const streaming = <Output, S extends AnySkill<unknown>, R>(
 const begin = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   const { history, media, runId } = talk
   const before = yield* history.toArray
-  const message = Messages.user(yield* Effect.forEach(listOf(input), (part) => kept(part, media)))
+  const message = Messages.user(yield* Effect.forEach(listOf(input), (part) => EmbeddedMedia.ofPart(part, media)))
   yield* history.append(message, runId)
   // The media of the message are stored before those of the history. Without room for them the run itself fails, as it
   // would without a chat.
@@ -246,7 +246,7 @@ const end = Effect.fnUntraced(function* (
   { built, history, media }: Talk,
   { messages, runId }: RunResult<unknown>
 ): Effect.fn.Return<void, StoreError> {
-  const [asked, ...said] = yield* Effect.forEach(messages, (message) => whole(message, media))
+  const [asked, ...said] = yield* Effect.forEach(messages, (message) => EmbeddedMedia.ofMessage(message, media))
   const isAsked = (message: Message) => Equal.equals(message, asked)
   if (asked !== undefined && !(yield* history.last(1)).some(isAsked) && !(yield* history.toArray).some(isAsked)) {
     yield* history.append(asked, runId)

@@ -15,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Call } from "./Call.ts"
 import * as Calls from "./Call.ts"
-import { refusal } from "./store-kit/messageText.ts"
+import * as MessageText from "./store-kit/MessageText.ts"
 import { extended } from "./internal/words/messageFacts.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
 import { StoreError } from "./KernelError.ts"
@@ -196,7 +196,7 @@ class Kept {
   readonly append: ChatHistoryShape["append"] = (given, key) =>
     Effect.suspend(() => {
       const added = listOf(given)
-      const refused = refusal(added)
+      const refused = MessageText.refusal(added)
       if (refused !== undefined) return Effect.fail(refused)
       if (key === undefined || !this.#keys.has(key)) {
         for (const message of added) this.#all.push({ message, key })

@@ -17,13 +17,13 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { mediaId } from "./kit/jsonSchema.ts"
-import * as Shelf from "./store-kit/mediaScope.ts"
-import type { MediaStoreShape, StoredMedia } from "./store-kit/mediaScope.ts"
+import * as Shelf from "./store-kit/MediaScope.ts"
+import type { MediaStoreShape, StoredMedia } from "./store-kit/MediaScope.ts"
 import { MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
 import * as Media from "./Media.ts"
 
 export { MediaConflict, MediaNotFound, MediaUnreadable }
-export type { MediaStoreShape, StoredMedia } from "./store-kit/mediaScope.ts"
+export type { MediaStoreShape, StoredMedia } from "./store-kit/MediaScope.ts"
 
 /**
  * Keeps media for the application and for each root run.

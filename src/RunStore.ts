@@ -28,9 +28,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
-import * as Stored from "./store-kit/stored.ts"
-import * as MemoryRuns from "./store-kit/memoryRuns.ts"
-import { headOf, inOrder, matches, refusal } from "./store-kit/storeRules.ts"
+import * as Stored from "./store-kit/StoredRuns.ts"
+import * as MemoryRuns from "./store-kit/internal/memoryRuns.ts"
+import { headOf, inOrder, matches, refusal } from "./store-kit/StoreRules.ts"
 import {
   type CallInFlight,
   type RunHead,

@@ -55,6 +55,23 @@ describe("the house", () => {
     assert.deepStrictEqual(outside, [])
   })
 
+  it("keeps the inside of the heart closed: doors and applications import public modules, kit and store-kit", () => {
+    const isClosed = (file: string) => /^(?:store-kit\/)?internal\//.test(file)
+    // The cluster drives runs with the worker's own rules.
+    const isShared = (from: string, to: string) => placeOf(from) === "cluster" && placeOf(to) === "worker"
+    assert.deepStrictEqual(
+      imports.filter(({ from, to }) => !isHeart(from) && isClosed(to) && !isShared(from, to)),
+      []
+    )
+  })
+
+  it("lets kit import nothing but effect and kit, types included", () => {
+    assert.deepStrictEqual(
+      imports.filter(({ from, to }) => placeOf(from) === "kit" && placeOf(to) !== "kit"),
+      []
+    )
+  })
+
   it("keeps doors independent of each other", () => {
     const isDoor = (file: string) => !isHeart(file) && !applications.includes(placeOf(file) ?? "")
     const wrong = imports.filter(({ from, to }) => isDoor(from) && !isHeart(to) && placeOf(to) !== placeOf(from))
@@ -102,8 +119,7 @@ describe("the house", () => {
   })
 
   it("gives every public module a path of its own, and internal modules none", () => {
-    const isClosed = (file: string) =>
-      /(^|\/)(internal\/|index\.ts$)|^(?:cli|kit|store-kit)\/|^studio\/page\//.test(file)
+    const isClosed = (file: string) => /(^|\/)(internal\/|index\.ts$)|^(?:cli|kit)\/|^studio\/page\//.test(file)
     const script = `
       const open = []
       for (const file of JSON.parse(process.argv[1])) {

@@ -5,7 +5,7 @@ import { Effect, type Exit, type Stream } from "effect"
 import { Agent, Chat, Kernel, type KernelError, Middleware, PromptPipeline, RunStore, RunWorker } from "kernai"
 import { Replay } from "kernai/testing"
 import type { DriveError, EndError, MediaError } from "../src/internal/run/run.ts"
-import type { AppendError } from "../src/store-kit/storeGuard.ts"
+import type { AppendError } from "../src/store-kit/internal/storeGuard.ts"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined

@@ -15,8 +15,8 @@ import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as Polling from "../store-kit/polling.ts"
-import { type OfferFolder, offerFolder } from "../store-kit/offers.ts"
+import * as Polling from "../store-kit/Polling.ts"
+import { type OfferFolder, offerFolder } from "../store-kit/Offers.ts"
 import {
   areStored,
   atMost,
@@ -26,8 +26,8 @@ import {
   mentions,
   movedSince,
   searchWords
-} from "../store-kit/storeRules.ts"
-import * as Parts from "../internal/store/runParts.ts"
+} from "../store-kit/StoreRules.ts"
+import * as StateParts from "../store-kit/StateParts.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import * as RunStore from "../RunStore.ts"
@@ -70,7 +70,7 @@ interface Directory {
   readonly path: string
   readonly journals: ReturnType<typeof Journals.make>
   readonly heads: ReturnType<typeof Heads.make>
-  readonly marks: Parts.Marks
+  readonly marks: StateParts.Marks
   readonly followers: Polling.Followers
   readonly clock: FileClock.FileClock
   readonly cancellations: Polling.Cancellations
@@ -81,7 +81,7 @@ interface Directory {
 const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.catch(files.makeDirectory(path, { recursive: true, mode: 0o700 }), failed("open"))
-  const marks = Parts.marks()
+  const marks = StateParts.marks()
   const journals = Journals.make(files, path, yield* RunCodec.fromContext, marks)
   const clock = FileClock.make(files, path)
   const heads = Heads.make(files, path, journals.fold, clock)

@@ -15,7 +15,7 @@ import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import * as ChatHistory from "../ChatHistory.ts"
-import { readMessages, writeMessages } from "../store-kit/messageText.ts"
+import * as MessageText from "../store-kit/MessageText.ts"
 import { StoreError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
 import { failed } from "./internal/sqlFault.ts"
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function* (
   const append: ChatHistory.ChatHistoryShape["append"] = Effect.fnUntraced(function* (given, key) {
     const messages = "role" in given ? [given] : given
     if (messages.length === 0 && key === undefined) return
-    const body = yield* Effect.fromResult(writeMessages(messages))
+    const body = yield* Effect.fromResult(MessageText.encode(messages))
     const row = {
       conversation: Key.make(conversation),
       append_key: key === undefined ? null : Key.make(key),
@@ -149,7 +149,7 @@ const last = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, mine: Fragme
     `
     )
     for (const row of rows) {
-      const messages = yield* Effect.fromResult(readMessages(row.body))
+      const messages = yield* Effect.fromResult(MessageText.decode(row.body))
       found.push(messages)
       count += messages.length
       before = row.id
@@ -177,7 +177,7 @@ const guarded = <A>(operation: string, effect: Effect.Effect<A, SqlError>): Effe
 
 const messagesOf = (rows: ReadonlyArray<Row>): Effect.Effect<ReadonlyArray<Message>, StoreError> =>
   Effect.map(
-    Effect.forEach(rows, (row) => Effect.fromResult(readMessages(row.body))),
+    Effect.forEach(rows, (row) => Effect.fromResult(MessageText.decode(row.body))),
     (lists) => lists.flat()
   )
 

@@ -17,9 +17,9 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import type * as Scope from "effect/Scope"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import * as Polling from "../store-kit/polling.ts"
-import { isOffer } from "../store-kit/storeRules.ts"
-import * as Parts from "../internal/store/runParts.ts"
+import * as Polling from "../store-kit/Polling.ts"
+import { isOffer } from "../store-kit/StoreRules.ts"
+import * as StateParts from "../store-kit/StateParts.ts"
 import * as RunCodec from "../RunCodec.ts"
 import * as RunStore from "../RunStore.ts"
 import type { StoreError } from "../RunStore.ts"
@@ -90,7 +90,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     pg: () => GroupAppend.make(sql),
     orElse: () => Effect.succeed((row: Tables.Row) => SqliteAppend.append(sql, row))
   })
-  const database = { sql, journal, followers, cancellations, marks: Parts.marks(), attempt, announce, appendRow }
+  const database = { sql, journal, followers, cancellations, marks: StateParts.marks(), attempt, announce, appendRow }
   return storeOf(database, heads, offers, options.pollInterval ?? "500 millis")
 })
 

@@ -18,7 +18,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { originsOf } from "../../src/store-kit/stored.ts"
+import { originsOf } from "../../src/store-kit/StoredRuns.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { put } from "../support/runStore.ts"

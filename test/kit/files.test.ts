@@ -8,7 +8,7 @@ import { AgentFile, PolicyFile, SkillFileLoader } from "kernai/file"
 import { McpHub, TokenStore, ToolPins } from "kernai/mcp"
 import * as Script from "../../src/cli/chat/scriptedChat.ts"
 import { examine } from "../../src/cli/mcp/serverDoctor.ts"
-import { fileReader as mediaReader } from "../../src/store-kit/mediaScope.ts"
+import { fileReader as mediaReader } from "../../src/store-kit/MediaScope.ts"
 import * as Read from "../../src/kit/files.ts"
 import { memoryScreen } from "../cli/support.ts"
 

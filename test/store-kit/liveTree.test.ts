@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { LiveTree, Trees } from "../../src/store-kit/liveTree.ts"
+import { LiveTree, Trees } from "../../src/store-kit/internal/liveTree.ts"
 
 describe("LiveTree", () => {
   it("shows a run to the followers that its first event wakes", () => {

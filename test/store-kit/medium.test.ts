@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Content, MediaStore, Message, RunStore } from "kernai"
-import { shelved } from "../../src/store-kit/medium.ts"
+import { shelved } from "../../src/store-kit/Medium.ts"
 
 const image = (size: number, fill: number) => Content.image({ data: new Uint8Array(size).fill(fill) })
 const result = (...parts: ReadonlyArray<Content.Content>) => Message.make("tool", [Content.toolResult("c", parts)])

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import * as Polling from "../../src/store-kit/polling.ts"
+import * as Polling from "../../src/store-kit/Polling.ts"
 
 describe("followers of a journal", () => {
   it.effect("poll once when they are woken, else after the interval, and are removed when they leave", () =>

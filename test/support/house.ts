@@ -9,7 +9,7 @@ export const src = join(root, "src")
 
 /** All TypeScript files below a folder, as paths inside it. */
 export const filesIn = (folder: string): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"))
+  readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => /\.tsx?$/.test(file))
 
 /** An import of one source file by another, as paths inside `src`. */
 export interface Import {

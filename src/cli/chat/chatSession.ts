@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Call } from "../../Call.ts"
-import { treeOf } from "../../store-kit/stored.ts"
+import { treeOf } from "../../store-kit/StoredRuns.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"

@@ -2,7 +2,7 @@
 
 import * as Effect from "effect/Effect"
 import { readFileSync } from "node:fs"
-import { fileReader } from "../../store-kit/mediaScope.ts"
+import { fileReader } from "../../store-kit/MediaScope.ts"
 import * as Cassette from "../../testing/Cassette.ts"
 import * as ReplayProvider from "../../testing/ReplayProvider.ts"
 import { usage } from "../exit.ts"

@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { storedAt } from "../../store-kit/stored.ts"
+import { storedAt } from "../../store-kit/StoredRuns.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as Replay from "../../testing/Replay.ts"
 import type { Answer, RunState } from "../../RunState.ts"

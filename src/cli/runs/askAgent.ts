@@ -1,7 +1,7 @@
 /** Asks an agent: now, or later through a store and a worker. */
 
 import * as Effect from "effect/Effect"
-import { fileReader } from "../../store-kit/mediaScope.ts"
+import { fileReader } from "../../store-kit/MediaScope.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as Media from "../../Media.ts"
 import * as Model from "../../Model.ts"

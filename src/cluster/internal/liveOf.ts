@@ -3,7 +3,7 @@
  */
 
 import * as Stream from "effect/Stream"
-import { type LiveEvent, follow } from "../../store-kit/follow.ts"
+import { type LiveEvent, follow } from "../../store-kit/Follow.ts"
 import type { RunStoreShape } from "../../RunStore.ts"
 
 /** Emits the events that a follower cannot read in the store, until the run is at rest. Ends if the store fails. */

@@ -11,7 +11,7 @@ import * as Stream from "effect/Stream"
 import { StoreError } from "../../KernelError.ts"
 import { logIgnored } from "../../kit/foreignCode.ts"
 import { flat } from "../../kit/text.ts"
-import type { Source } from "../../store-kit/follow.ts"
+import type { Source } from "../../store-kit/Follow.ts"
 import { type Drive, type Driven, idOf, RunEntity } from "../RunEntity.ts"
 import { decodeLive } from "./wire.ts"
 

@@ -13,10 +13,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { logIgnored } from "../../kit/foreignCode.ts"
 import { flat } from "../../kit/text.ts"
-import { connectLive } from "../../store-kit/follow.ts"
-import { shareTrees } from "../../store-kit/liveTree.ts"
-import { isOffer } from "../../store-kit/storeRules.ts"
-import { soundRuns } from "../../store-kit/storeGuard.ts"
+import { connectLive, shareLive } from "../../store-kit/Follow.ts"
+import { isOffer } from "../../store-kit/StoreRules.ts"
 import type { RunStoreShape } from "../../RunStore.ts"
 import { Drive, idOf, RunEntity } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
@@ -47,8 +45,8 @@ export const make = (
         : store.acquire(runId, claim),
     remove: (runIds) => Effect.andThen(store.remove(runIds), forget(runIds))
   }
-  shareTrees(soundRuns(shared), soundRuns(store))
-  connectLive(soundRuns(shared), messenger.live)
+  shareLive(shared, store)
+  connectLive(shared, messenger.live)
   return shared
 }
 

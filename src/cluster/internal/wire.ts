@@ -4,7 +4,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { Content } from "../../Content.ts"
 import { plain } from "../../kit/json.ts"
-import type { LiveEvent } from "../../store-kit/follow.ts"
+import type { LiveEvent } from "../../store-kit/Follow.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Resumption as HowToResume } from "../../RunOptions.ts"
 

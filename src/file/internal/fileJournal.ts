@@ -8,8 +8,8 @@
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
-import type * as Parts from "../../internal/store/runParts.ts"
-import { damaged, foldFrom, readAfter } from "../../store-kit/storeRules.ts"
+import type * as StateParts from "../../store-kit/StateParts.ts"
+import { damaged, foldFrom, readAfter } from "../../store-kit/StoreRules.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
@@ -19,7 +19,12 @@ import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
 
 /** Creates the journals of a directory. Loaded runs are noted in `marks`, for later parts. */
-export const make = (files: FileSystem.FileSystem, directory: string, codec: RunCodec.RunCodec, marks: Parts.Marks) => {
+export const make = (
+  files: FileSystem.FileSystem,
+  directory: string,
+  codec: RunCodec.RunCodec,
+  marks: StateParts.Marks
+) => {
   const logs = Name.cache((name) =>
     Log.make(files, `${directory}/${name}.jsonl`, { field: "revision", format: RunCodec.format, refusesDamage: true })
   )

@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "../../kit/json.ts"
-import { type Place, inOrder, placeIn, placeText } from "../../store-kit/storeRules.ts"
+import { type Place, inOrder, placeIn, placeText } from "../../store-kit/StoreRules.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { Head } from "../RunBodies.ts"

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { Json, JsonObject } from "../../kit/json.ts"
-import { whole } from "../../store-kit/embeddedMedia.ts"
+import * as EmbeddedMedia from "../../store-kit/EmbeddedMedia.ts"
 import type { Message } from "../../Message.ts"
 import * as RunState from "../../RunState.ts"
 import { Conflict, type HttpProblem, NotFound } from "../HttpProblem.ts"
@@ -111,5 +111,5 @@ export const messagesOf = Effect.fnUntraced(function* (
   const state = found.value
   const messages = state.input.concat(state.turns.flatMap(RunState.messagesOf))
   const store = yield* runs.mediaOf(state.rootRunId)
-  return yield* Effect.forEach(messages, (message) => whole(message, store))
+  return yield* Effect.forEach(messages, (message) => EmbeddedMedia.ofMessage(message, store))
 }, Effect.scoped)

@@ -2,7 +2,7 @@
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import { placeIn, placeText } from "../../store-kit/storeRules.ts"
+import { placeIn, placeText } from "../../store-kit/StoreRules.ts"
 import type { RunHead } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"

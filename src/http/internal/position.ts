@@ -6,7 +6,7 @@
  */
 
 import type { RunEvent } from "../../RunEvent.ts"
-import { Received } from "../../store-kit/follow.ts"
+import { Received } from "../../store-kit/Follow.ts"
 
 /** A position in the events of a run. */
 export interface Position {

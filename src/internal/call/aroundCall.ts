@@ -15,7 +15,7 @@ import { extensionError } from "../errors/extensionError.ts"
 import { shown } from "../run/publish.ts"
 import type { Run } from "../run/run.ts"
 import { stepOf } from "../state/state.ts"
-import type { FlushError } from "../../store-kit/storeGuard.ts"
+import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import type { Target } from "./targets.ts"
 import { flushed } from "../run/commit.ts"
 

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { Limits } from "../../Limits.ts"
 import type { MediaStoreShape as MediaStore } from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
-import { roomBefore, shelved } from "../../store-kit/medium.ts"
+import { roomBefore, shelved } from "../../store-kit/Medium.ts"
 
 /** Stores the media of earlier messages for a run. */
 export const shelve = (

@@ -19,9 +19,9 @@ import type { PhaseEvent } from "../../RunEvent.ts"
 import type { Question, Delta, PromptDelta, RunRecord } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { renamed } from "../words/ids.ts"
-import { patient } from "../../store-kit/storeGuard.ts"
+import { patient } from "../../store-kit/internal/storeGuard.ts"
 import { isJsonObject, type Json } from "../../kit/json.ts"
-import { foldFrom } from "../../store-kit/storeRules.ts"
+import { foldFrom } from "../../store-kit/StoreRules.ts"
 
 /** The revision to fork at, and how the fork differs. */
 export interface Fork {

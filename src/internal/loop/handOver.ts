@@ -19,7 +19,7 @@ import { dialectOf } from "../run/members.ts"
 import { record } from "../run/commit.ts"
 import { failWith } from "../run/failure.ts"
 import type { AnyAgent, Environment, MemberError, Run } from "../run/run.ts"
-import type { FlushError } from "../../store-kit/storeGuard.ts"
+import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 
 /** Records the hand-over that the last turn made, and returns whether there was one. Synchronous. */
 export const handOver = (run: Run): boolean => {

@@ -10,7 +10,7 @@ import type { Turn } from "../../RunState.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
 import { shorten } from "../../kit/text.ts"
-import type { Publish } from "../../store-kit/liveTree.ts"
+import type { Publish } from "../../store-kit/internal/liveTree.ts"
 import { type Run, now } from "../run/run.ts"
 import { type ModelReply, cutUsage } from "./modelReply.ts"
 

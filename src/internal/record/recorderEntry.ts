@@ -16,7 +16,7 @@ import type { Json, JsonObject } from "../../kit/json.ts"
 import { plain } from "../../kit/json.ts"
 import { commonPrefix } from "../../kit/lists.ts"
 import { isSkillResult } from "../skill/skillOutput.ts"
-import { references } from "../../store-kit/medium.ts"
+import { references } from "../../store-kit/Medium.ts"
 
 /** The names of the block protocol's own entries. */
 export const classic: ReadonlySet<string> = new Set([

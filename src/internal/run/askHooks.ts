@@ -15,7 +15,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts"
 import { freeze, take } from "../../kit/snapshot.ts"
 import { sealed, turnLog } from "../state/state.ts"
 import { commit, flush } from "./commit.ts"
-import type { FlushError } from "../../store-kit/storeGuard.ts"
+import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type HookError, type Run, carry, drop, mergeContext } from "./run.ts"
 
 /** Returns the arguments of a hook, frozen at every depth so that the hook cannot mutate the run. */

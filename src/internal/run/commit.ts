@@ -12,7 +12,7 @@ import * as Result from "effect/Result"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
-import type { FlushError } from "../../store-kit/storeGuard.ts"
+import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type Draft, publish, scoped, timeOf } from "./publish.ts"
 import { type Run, noDelta } from "./run.ts"
 

@@ -14,7 +14,7 @@ import { deep, redact } from "../../kit/redact.ts"
 import { take } from "../../kit/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
-import type { FlushError } from "../../store-kit/storeGuard.ts"
+import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type Run, noDelta } from "./run.ts"
 import { afterCancellation, cancellationOf } from "./cancel.ts"
 

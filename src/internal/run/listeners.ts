@@ -24,7 +24,7 @@ import type { AnySkill } from "../../Skill.ts"
 import { attempt, referenceOf, serviceOf } from "../../kit/foreignCode.ts"
 import { deep } from "../../kit/redact.ts"
 import * as Streams from "../../kit/streams.ts"
-import type { Publish } from "../../store-kit/liveTree.ts"
+import type { Publish } from "../../store-kit/internal/liveTree.ts"
 
 /** Receives the events of a run. */
 export interface Sink {

@@ -1,9 +1,8 @@
 /**
  * Splits a state into parts, each with the changes since the previous one.
  *
- * A run is loaded from its parts, so the whole journal need not be folded. A part is due every 64 turns, or after 1 MiB
- * of records once a turn has ended, and always holds a state between two turns. Each turn is in one part, so the parts
- * of a run are never larger than its journal, and a load folds a bounded number of records.
+ * A run is loaded from its parts, so the whole journal need not be folded. A part always holds a state between two
+ * turns. Each turn is in one part, so the parts of a run are never larger than its journal.
  *
  * A part holds the turns that ended since, everything else of the state apart from the conversation, and how the
  * conversation changed. Messages are given by the turn they come from where possible, so no part repeats the contents
@@ -12,9 +11,8 @@
 
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import { type RunRecord, type RunState, type Turn, turnCount } from "../../RunState.ts"
+import type { RunState, Turn } from "../../RunState.ts"
 import { commonPrefix } from "../../kit/lists.ts"
-import { advance } from "../state/advance.ts"
 import { messagesOf } from "../state/turnFold.ts"
 import type { Entry, Part } from "./runSchema.ts"
 
@@ -85,51 +83,6 @@ export const join = () => {
     rest === undefined || input === undefined ? undefined : { ...rest, input, turns, prompt }
 
   return { add, state }
-}
-
-/** Tracks the written parts of the runs of this process. */
-export interface Marks {
-  /** Starts counting for a run that was created or loaded and whose parts are written up to a mark. */
-  readonly set: (state: RunState, mark: Mark) => void
-  /** Counts records that were appended and led to `state`. Returns the part to write now, if one is due. */
-  readonly due: (records: ReadonlyArray<RunRecord>, state: RunState, bytes: number) => DuePart | undefined
-  /** Notes that a part was written. */
-  readonly written: (part: DuePart) => void
-}
-
-/** The part of a state after a mark. */
-export interface DuePart {
-  readonly state: RunState
-  readonly mark: Mark
-}
-
-/** Creates marks without any runs. */
-export const marks = (): Marks => {
-  // Keyed by the input, an object that all states of a run share.
-  const runs = new WeakMap<RunState["input"], Known>()
-  return {
-    set: (state, mark) => {
-      runs.set(state.input, { state, mark, bytes: 0 })
-    },
-    due: (records, state, bytes) => {
-      const known = runs.get(state.input)
-      if (known === undefined || known.state.runId !== state.runId) return undefined
-      const before = known.state
-      known.state = state
-      known.bytes += bytes
-      const { mark } = known
-      const turns = turnCount(state) - mark.turns
-      if (turns < 64 && (turns === 0 || known.bytes < 1024 * 1024)) return undefined
-      const whole = betweenTurns(before, records, state)
-      return whole === undefined || turnCount(whole) === mark.turns ? undefined : { state: whole, mark }
-    },
-    written: ({ state: { input, prompt, turns } }) => {
-      const known = runs.get(input)
-      if (known === undefined) return
-      known.mark = { turns: turns.length, prompt }
-      known.bytes = 0
-    }
-  }
 }
 
 /** Returns the conversation from `base` on, as references to the input and to turns from `first` on where possible. */
@@ -210,23 +163,3 @@ const sameContent = (a: Content, b: Content | undefined): boolean => {
 }
 
 const fields = (content: Content): number => Object.keys(content).length
-
-interface Known {
-  /** The state after the last append. */
-  state: RunState
-  mark: Mark
-  bytes: number
-}
-
-/** Returns the newest state between two turns that the records led to. */
-const betweenTurns = (before: RunState, records: ReadonlyArray<RunRecord>, after: RunState): RunState | undefined => {
-  if (after.currentTurn === undefined) return after
-  if (before.revision !== after.revision - records.length) return undefined
-  let state = before
-  let whole: RunState | undefined
-  for (const record of records) {
-    state = advance(state, record)
-    if (state.currentTurn === undefined) whole = state
-  }
-  return whole
-}

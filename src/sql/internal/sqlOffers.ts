@@ -8,7 +8,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as PubSub from "effect/PubSub"
 import type { SqlClient } from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
-import { offerFolder } from "../../store-kit/offers.ts"
+import { offerFolder } from "../../store-kit/Offers.ts"
 import type { Announce } from "./announcer.ts"
 import * as Key from "./key.ts"
 

@@ -2,7 +2,7 @@
 import { Exit } from "effect"
 import { Content, Media, Message, Provider, type RunEvent } from "kernai"
 import type { Json } from "../../../src/Content.ts"
-import { mediumOf } from "../../../src/store-kit/medium.ts"
+import { mediumOf } from "../../../src/store-kit/Medium.ts"
 import type * as Vectors from "../vectors.ts"
 
 export type Part = string | { readonly kind?: string; readonly mime: string; readonly base64: string }

@@ -3,6 +3,8 @@
  *
  * A media store consists of shelves: one for the application, and one for each root run. A shelf only finds and adds
  * media. Ids, limits, references and files are handled here for all kinds of shelves.
+ *
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -69,7 +71,12 @@ export interface MediaStoreShape {
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
-/** Media by id. */
+/**
+ * Media by id.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Shelf {
   readonly find: (id: string) => Effect.Effect<StoredMedia | undefined, StoreError>
   /**
@@ -82,7 +89,12 @@ export interface Shelf {
   readonly size: Effect.Effect<number, StoreError>
 }
 
-/** All shelves of a store. */
+/**
+ * All shelves of a store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Shelves {
   readonly application: Shelf
   /** Opens the shelf of a root run. It is shared until the last scope that opened it closes. */
@@ -90,7 +102,12 @@ export interface Shelves {
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
-/** Creates a store on shelves, which reads files inside `root`. */
+/**
+ * Creates a store on shelves, which reads files inside `root`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const store = Effect.fnUntraced(function* (
   shelves: Shelves,
   root: string
@@ -104,7 +121,12 @@ export const store = Effect.fnUntraced(function* (
   return make(shelves.application, [])
 })
 
-/** Creates shelves in memory. The shelf of a run is dropped when its last scope closes. */
+/**
+ * Creates shelves in memory. The shelf of a run is dropped when its last scope closes.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const memory = (): Shelves => {
   const held = new Map<string, InMemory & { holders: number }>()
   const hold = (runId: string) => {
@@ -132,13 +154,23 @@ export const memory = (): Shelves => {
   }
 }
 
-/** Shares the shelf of a run between concurrent scopes. */
+/**
+ * Shares the shelf of a run between concurrent scopes.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const shared = (
   open: (runId: string) => Effect.Effect<Shelf, never, Scope.Scope>
 ): Effect.Effect<Shelves["run"], never, Scope.Scope> =>
   Effect.map(RcMap.make({ lookup: open }), (runs) => (runId) => RcMap.get(runs, runId))
 
-/** Caches a slower shelf, which is then read once for each medium. */
+/**
+ * Caches a slower shelf, which is then read once for each medium.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const remembering = (shelf: Shelf): Shelf => {
   const known = new Map<string, StoredMedia>()
   const keep = (media: StoredMedia | undefined) => {
@@ -156,7 +188,12 @@ export const remembering = (shelf: Shelf): Shelf => {
   }
 }
 
-/** Returns the bytes that a medium counts for. */
+/**
+ * Returns the bytes that a medium counts for.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const sizeOf = ({ source }: Media.Media): number => {
   switch (source._tag) {
     case "Bytes":
@@ -168,7 +205,12 @@ export const sizeOf = ({ source }: Media.Media): number => {
   }
 }
 
-/** Returns the error for a full shelf. */
+/**
+ * Returns the error for a full shelf.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const full = (limit: number): LimitExceeded => new LimitExceeded({ limit: "mediaBytes", value: limit })
 
 // ---------------------------------------------------------------- helpers
@@ -327,7 +369,12 @@ const isSame = (self: Media.Media, that: Media.Media): boolean =>
 
 // ---------------------------------------------------------------- files
 
-/** Reads the bytes at a path. Fails with the reason. */
+/**
+ * Reads the bytes at a path. Fails with the reason.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
 
 /**
@@ -335,6 +382,9 @@ export type ReadFile = (path: string) => Effect.Effect<Uint8Array, string>
  *
  * A path is checked as text first. Then the file is opened, and its descriptor must belong to a plain file inside the
  * media folder before any of it is read.
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const fileReader: (root: string) => Effect.Effect<ReadFile> = Effect.fnUntraced(function* (root) {
   const fs = yield* Effect.serviceOption(FileSystem.FileSystem)

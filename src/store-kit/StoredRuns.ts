@@ -1,5 +1,7 @@
 /**
  * Reads runs from a store: the state of a run, its tree, the runs it was forked from, and its calls in flight.
+ *
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -10,16 +12,26 @@ import { ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelEr
 import type { RunRecord, RunState } from "../RunState.ts"
 import { keyOf } from "../internal/state/state.ts"
 import { childRunId } from "../Call.ts"
-import { foldFrom } from "./storeRules.ts"
+import { foldFrom } from "./StoreRules.ts"
 import type { CallInFlight, RunStoreShape } from "../internal/store/runStoreTypes.ts"
 
-/** Returns the stored state of a run. */
+/**
+ * Returns the stored state of a run.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const stored = (store: RunStoreShape, runId: string): Effect.Effect<RunState, RunNotFound | StoreError> =>
   Effect.flatMap(store.load(runId), (found) =>
     Option.isNone(found) ? Effect.fail(new RunNotFound({ runId })) : Effect.succeed(found.value)
   )
 
-/** Returns the stored state of a run. Fails if the run is not at the given revision. */
+/**
+ * Returns the stored state of a run. Fails if the run is not at the given revision.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const storedAt = (
   store: RunStoreShape,
   runId: string,
@@ -31,7 +43,12 @@ export const storedAt = (
       : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
   )
 
-/** Returns the usage of a stored run as its parent counts it. */
+/**
+ * Returns the usage of a stored run as its parent counts it.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
   usage,
   costUsd,
@@ -42,6 +59,9 @@ export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallRe
  * Returns the stored children of an open turn by id: tasks of its plan, and called agents.
  *
  * A pending task may also have a run, if a process resumed it and died before it stored the launch.
+ *
+ * @category running
+ * @since 0.1.0
  */
 export const storedTasks = Effect.fnUntraced(function* (
   store: RunStoreShape,
@@ -64,10 +84,20 @@ export const storedTasks = Effect.fnUntraced(function* (
   return found
 })
 
-/** A run and all runs below it. */
+/**
+ * A run and all runs below it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type RunTree = readonly [RunState, ...Array<RunState>]
 
-/** Returns a run with the children that its open turn waits for, recursively. An ended run waits for none. */
+/**
+ * Returns a run with the children that its open turn waits for, recursively. An ended run waits for none.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const treeOf = (store: RunStoreShape, state: RunState): Effect.Effect<RunTree, StoreError> => {
   const below = Effect.flatMap(storedTasks(store, state), (tasks) =>
     Effect.forEach(tasks.values(), (task) => treeOf(store, task))
@@ -75,7 +105,12 @@ export const treeOf = (store: RunStoreShape, state: RunState): Effect.Effect<Run
   return Effect.map(below, (below) => [state, ...below.flat()])
 }
 
-/** Returns the records of a run and of all runs below it, oldest run first. */
+/**
+ * Returns the records of a run and of all runs below it, oldest run first.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const recordsOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   runId: string
@@ -89,11 +124,21 @@ export const recordsOf = Effect.fnUntraced(function* (
   return journals.flat()
 })
 
-/** Returns the state of a run after its first record, which names its origin. Later records are not read. */
+/**
+ * Returns the state of a run after its first record, which names its origin. Later records are not read.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const beginningOf = (store: RunStoreShape, runId: string): Effect.Effect<RunState | undefined, StoreError> =>
   Effect.flatMap(Stream.runCollect(Stream.take(store.read(runId), 1)), (records) => foldFrom(undefined, records))
 
-/** Returns the root runs that a run was forked from, nearest first. Their media also belong to it. */
+/**
+ * Returns the root runs that a run was forked from, nearest first. Their media also belong to it.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const originsOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   state: RunState
@@ -109,7 +154,12 @@ export const originsOf = Effect.fnUntraced(function* (
   return [...origins]
 })
 
-/** Returns the calls of a run and of the tasks below it that were started and have no result. */
+/**
+ * Returns the calls of a run and of the tasks below it that were started and have no result.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const inFlight = (
   store: RunStoreShape,
   runId: string

@@ -8,8 +8,8 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { RunEvent } from "../RunEvent.ts"
-import type * as RunStore from "../RunStore.ts"
+import type { RunEvent } from "../../RunEvent.ts"
+import type * as RunStore from "../../RunStore.ts"
 
 /** An active run, as its followers see it. */
 export interface Underway {

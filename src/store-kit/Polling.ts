@@ -2,6 +2,8 @@
  * Polls for records and cancellations stored by any process.
  *
  * Each wait ends when the store announces a change of the run, or after an interval.
+ *
+ * @since 0.1.0
  */
 
 import * as Cause from "effect/Cause"
@@ -12,7 +14,12 @@ import * as Latch from "effect/Latch"
 import * as Stream from "effect/Stream"
 import type { RunRecord } from "../RunState.ts"
 
-/** The readers of each run. */
+/**
+ * The readers of each run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Followers {
   /** Wakes the readers of a run, or all readers. */
   readonly wake: (runId?: string) => void
@@ -28,6 +35,9 @@ export interface Followers {
  *
  * Readers sleep until a change of the run is announced or the interval ends. An announcement between a query and the
  * sleep prevents the sleep, so no record is missed and none arrives twice.
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const followers = (): Followers => {
   const followers = new Map<string, Set<() => void>>()
@@ -80,7 +90,12 @@ export const followers = (): Followers => {
   return { wake, has: (runId) => followers.has(runId), end, follow }
 }
 
-/** Waits for cancellations of runs. */
+/**
+ * Waits for cancellations of runs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Cancellations {
   /** Succeeds once a run is cancelled. */
   readonly of: (runId: string) => Effect.Effect<void>
@@ -90,7 +105,12 @@ export interface Cancellations {
   readonly announce: (runId: string) => void
 }
 
-/** Finds cancellations by other processes. */
+/**
+ * Finds cancellations by other processes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Looking {
   /** Returns which of these runs are cancelled. A failure is ignored, since the next query follows. */
   readonly look: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, unknown>
@@ -103,6 +123,9 @@ export interface Looking {
  *
  * One query covers all runs with a waiter. It is repeated when the store announces a change of one of them, and at an
  * interval. There are no queries without waiters.
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const cancellations = (options?: Looking): Cancellations => {
   const waiting = new Map<string, Set<() => void>>()

@@ -1,6 +1,8 @@
 /**
  * Converts media in messages: to content of their kind, to another source, and to references into the store of a run.
  * Also encodes media for durable stores, which keep the description as JSON text and the bytes separately.
+ *
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -18,7 +20,12 @@ import { extended, factsOf } from "../internal/words/messageFacts.ts"
 import { freeze } from "../kit/snapshot.ts"
 import * as Storable from "../kit/storable.ts"
 
-/** Returns the content for a medium of a kind. */
+/**
+ * Returns the content for a medium of a kind.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
   switch (kind) {
     case "image":
@@ -32,7 +39,12 @@ export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
   }
 }
 
-/** Returns references to the media among contents, for events and logs. */
+/**
+ * Returns references to the media among contents, for events and logs.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const references = (contents: ReadonlyArray<Content.Content>): ReadonlyArray<MediaRef> =>
   contents.filter(Content.isMedia).map(({ fileId, mediaType, type }) => ({
     type,
@@ -40,10 +52,20 @@ export const references = (contents: ReadonlyArray<Content.Content>): ReadonlyAr
     ...(mediaType === undefined ? {} : { mediaType })
   }))
 
-/** A source of a medium that does not depend on a run. */
+/**
+ * A source of a medium that does not depend on a run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Lasting = { readonly data: Uint8Array } | { readonly url: string }
 
-/** Replaces the source of a medium. */
+/**
+ * Replaces the source of a medium.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
 export const withSource = (
   { data: _data, fileId: _fileId, url: _url, ...named }: MediaContent,
   source: Lasting
@@ -52,6 +74,9 @@ export const withSource = (
 /**
  * Replaces the media of a message, including those in results. An unchanged message stays the same object, which a
  * provider may have encoded already.
+ *
+ * @category combinators
+ * @since 0.1.0
  */
 export const withMedia = (
   message: Message,
@@ -61,11 +86,19 @@ export const withMedia = (
     content === message.content ? message : freeze({ ...message, content })
   )
 
-/** The largest number of bytes of a medium inside a message. */
+/**
+ * The largest number of bytes of a medium inside a message.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export const inline = 65_536
 
 /**
- * Returns how many bytes of a run's store may hold media of earlier messages. The rest is for its input and new media.
+ * * Returns how many bytes of a run's store may hold media of earlier messages. The rest is for its input and new media.
+ *
+ * @category getters
+ * @since 0.1.0
  */
 export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
 
@@ -73,6 +106,9 @@ export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
  * Moves media of more than `above` bytes into the store of a run and returns the messages with references to them.
  * Media that the store rejects stay in their messages, and so do media beyond `room` bytes. A list returned by this
  * function is not processed again.
+ *
+ * @category running
+ * @since 0.1.0
  */
 export const shelved = (
   messages: ReadonlyArray<Message>,
@@ -100,9 +136,20 @@ export const shelved = (
   return Effect.tap(shelving, (shelved) => Effect.sync(() => done.add(shelved)))
 }
 
+/**
+ * The stored description of a medium.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Record = typeof Record.Type
 
-/** Encodes a medium as a record. `digest` is the digest of its bytes, if it has any. */
+/**
+ * Encodes a medium as a record. `digest` is the digest of its bytes, if it has any.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
 export const encode = (media: StoredMedia, digest: string, place: number): string =>
   Storable.stringify({
     format,
@@ -114,7 +161,12 @@ export const encode = (media: StoredMedia, digest: string, place: number): strin
     place
   })
 
-/** Reads a record. Fails if it is invalid or of a newer version. */
+/**
+ * Reads a record. Fails if it is invalid or of a newer version.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
 export const decode = (text: string): Effect.Effect<Record, StoreError> =>
   Effect.flatMap(
     Effect.mapError(decodeRecord(text), (error) => corrupt(`a medium cannot be read: ${error.message}`)),
@@ -130,7 +182,12 @@ export const decode = (text: string): Effect.Effect<Record, StoreError> =>
           )
   )
 
-/** Returns the medium of a record and its bytes. */
+/**
+ * Returns the medium of a record and its bytes.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
 export const mediaOf = ({ id, kind, metadata, mime_type, source }: Record, bytes: Uint8Array): StoredMedia => {
   const options = { kind, mimeType: mime_type, metadata }
   switch (source.type) {
@@ -143,7 +200,12 @@ export const mediaOf = ({ id, kind, metadata, mime_type, source }: Record, bytes
   }
 }
 
-/** Returns the bytes that the medium of a record counts for. */
+/**
+ * Returns the bytes that the medium of a record counts for.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const sizeOf = ({ source }: Record): number => {
   switch (source.type) {
     case "bytes":
@@ -155,7 +217,12 @@ export const sizeOf = ({ source }: Record): number => {
   }
 }
 
-/** Returns the error for a damaged stored value. */
+/**
+ * Returns the error for a damaged stored value.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const corrupt = (detail: string): StoreError =>
   new StoreError({ operation: "read media", reason: "corrupt", detail })
 

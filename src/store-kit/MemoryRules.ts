@@ -3,6 +3,8 @@
  *
  * Words and meaning each give a score between 0 and 1. If the query has a vector, the score is their mean; a text
  * without a vector has a meaning score of 0.
+ *
+ * @since 0.1.0
  */
 
 import * as Equal from "effect/Equal"
@@ -26,33 +28,63 @@ export interface Query {
   readonly minScore?: number | undefined
 }
 
-/** A parsed query. */
+/**
+ * A parsed query.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface Asked {
   readonly words: ReadonlyArray<string>
   readonly limit: number
   readonly minScore: number
 }
 
-/** Parses a query. */
+/**
+ * Parses a query.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const asked = ({ limit = 5, minScore = 0, query }: Query): Asked => ({
   words: wordsOf(query.slice(0, 16_384), maxWords),
   limit: limit > 0 ? Math.min(Math.ceil(limit), maxLimit) : 0,
   minScore
 })
 
-/** Returns whether metadata has all fields of a filter, with the same values. */
+/**
+ * Returns whether metadata has all fields of a filter, with the same values.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const passes = (metadata: JsonObject, filter: JsonObject | undefined): boolean =>
   filter === undefined ||
   Object.entries(filter).every(([key, value]) => Object.hasOwn(metadata, key) && Equal.equals(metadata[key], value))
 
-/** Returns whether a text has more than this many bytes. */
+/**
+ * Returns whether a text has more than this many bytes.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const isLonger = (text: string, bytes: number): boolean =>
   text.length > bytes || (text.length * 3 > bytes && new TextEncoder().encode(text).byteLength > bytes)
 
-/** Returns whether metadata can be stored as JSON. */
+/**
+ * Returns whether metadata can be stored as JSON.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const isStorable = (metadata: JsonObject): boolean => Storable.grade(metadata) > 0
 
-/** Returns canonical JSON text, independent of the order of fields. */
+/**
+ * Returns canonical JSON text, independent of the order of fields.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
   if (typeof value !== "object" || value === null) return Storable.stringify(value)
@@ -60,21 +92,36 @@ export const canonical = (value: unknown): string => {
   return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`
 }
 
-/** Returns the share of the query's words that a text contains. */
+/**
+ * Returns the share of the query's words that a text contains.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const overlap = (asked: ReadonlyArray<string>, words: ReadonlySet<string>): number => {
   let found = 0
   for (const word of asked) if (words.has(word)) found++
   return asked.length === 0 ? 0 : found / asked.length
 }
 
-/** Scales a vector to length 1. Returns undefined if it has no direction. */
+/**
+ * Scales a vector to length 1. Returns undefined if it has no direction.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const unit = (vector: ReadonlyArray<number>): Float32Array | undefined => {
   const length = Math.hypot(...vector.slice(0, maxDimensions))
   if (vector.length === 0 || vector.length > maxDimensions || !Number.isFinite(length) || length === 0) return undefined
   return Float32Array.from(vector, (value) => value / length)
 }
 
-/** Returns the similarity of two unit vectors, from 0 to 1. Zero if one is missing or from another model. */
+/**
+ * Returns the similarity of two unit vectors, from 0 to 1. Zero if one is missing or from another model.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const likeness = (a: Float32Array, b: Float32Array | undefined): number => {
   if (a.length !== b?.length) return 0
   let sum = 0
@@ -82,7 +129,12 @@ export const likeness = (a: Float32Array, b: Float32Array | undefined): number =
   return Math.max(0, Math.min(1, sum))
 }
 
-/** Combines the two scores. */
+/**
+ * Combines the two scores.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const blend = (words: number, meaning: number): number => (words + meaning) / 2
 
 /** The largest number of words of a query. More would make it slower, not better. */

@@ -1,5 +1,7 @@
 /**
  * Embeds the media of messages, so that a message outlives the run whose store holds them.
+ *
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -7,14 +9,20 @@ import * as Contents from "../Content.ts"
 import type { Content, MediaContent } from "../Content.ts"
 import { type Media, isMedia } from "../Media.ts"
 import type { Message } from "../Message.ts"
-import type { MediaStoreShape as MediaStore } from "./mediaScope.ts"
-import { type Lasting, mediumOf, withMedia, withSource } from "./medium.ts"
+import type { MediaStoreShape as MediaStore } from "./MediaScope.ts"
+import { type Lasting, mediumOf, withMedia, withSource } from "./Medium.ts"
 
 /**
  * Returns a part of the user's message for a history. Media are embedded, because the media of a run are deleted with
  * it.
+ *
+ * @category combinators
+ * @since 0.1.0
  */
-export const kept = (part: string | Media | Content, store: MediaStore | undefined): Effect.Effect<string | Content> =>
+export const ofPart = (
+  part: string | Media | Content,
+  store: MediaStore | undefined
+): Effect.Effect<string | Content> =>
   isMedia(part)
     ? Effect.map(sourceOf(part, store), (source) =>
         source === undefined
@@ -26,8 +34,11 @@ export const kept = (part: string | Media | Content, store: MediaStore | undefin
 /**
  * Returns a message of a run for a history, with embedded media instead of ids. Media that cannot be found stay
  * references.
+ *
+ * @category combinators
+ * @since 0.1.0
  */
-export const whole = (message: Message, store: MediaStore | undefined): Effect.Effect<Message> =>
+export const ofMessage = (message: Message, store: MediaStore | undefined): Effect.Effect<Message> =>
   store === undefined ? Effect.succeed(message) : withMedia(message, (part) => found(part, store))
 
 const found = (part: MediaContent, store: MediaStore): Effect.Effect<Content> => {

@@ -9,17 +9,17 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError } from "../KernelError.ts"
-import * as RunCodec from "../RunCodec.ts"
-import type { PhaseEvent } from "../RunEvent.ts"
-import type { RunRecord, RunState } from "../RunState.ts"
-import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "../internal/store/runStoreTypes.ts"
-import { isEmpty } from "../kit/json.ts"
-import * as Streams from "../kit/streams.ts"
-import { open } from "../internal/state/state.ts"
-import * as Polling from "./polling.ts"
+import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError } from "../../KernelError.ts"
+import * as RunCodec from "../../RunCodec.ts"
+import type { PhaseEvent } from "../../RunEvent.ts"
+import type { RunRecord, RunState } from "../../RunState.ts"
+import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "../../internal/store/runStoreTypes.ts"
+import { isEmpty } from "../../kit/json.ts"
+import * as Streams from "../../kit/streams.ts"
+import { open } from "../../internal/state/state.ts"
+import * as Polling from "../Polling.ts"
 import * as Ended from "./endedRuns.ts"
-import { type Listener, emitted } from "./offers.ts"
+import { type Listener, emitted } from "../Offers.ts"
 import {
   areStored,
   atMost,
@@ -31,7 +31,7 @@ import {
   movedSince,
   refusal,
   searchWords
-} from "./storeRules.ts"
+} from "../StoreRules.ts"
 
 /** A store and its finalizer. */
 interface Memory {

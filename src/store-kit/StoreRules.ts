@@ -3,6 +3,8 @@
  *
  * A journal holds the records of one run, with consecutive revisions from 1. A head summarizes a run without its
  * journal. A filter selects and orders heads. A search covers only the question and the answer of a run.
+ *
+ * @since 0.1.0
  */
 
 import type * as Arr from "effect/Array"
@@ -19,6 +21,9 @@ import type { Claim, Lease, RunFilter, RunHead, RunStatus } from "../internal/st
 /**
  * Returns the error for records that no store accepts: records of several runs, or records that do not lead to `state`
  * one by one.
+ *
+ * @category guards
+ * @since 0.1.0
  */
 export const refusal = (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
@@ -35,7 +40,12 @@ export const refusal = (
       })
 }
 
-/** Returns the length of a claim in milliseconds. Rejects a lease that is endless or not a duration. */
+/**
+ * Returns the length of a claim in milliseconds. Rejects a lease that is endless or not a duration.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => {
   const millis = Option.match(timeSpan(lease), { onNone: () => Number.NaN, onSome: Duration.toMillis })
   return Number.isFinite(millis)
@@ -49,10 +59,20 @@ export const leaseOf = ({ lease }: Claim): Result.Result<number, StoreError> => 
       )
 }
 
-/** Returns whether a claim offers its run to any worker. */
+/**
+ * Returns whether a claim offers its run to any worker.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const isOffer = (claim: Claim): boolean => Result.getOrElse(leaseOf(claim), () => Number.NaN) === 0
 
-/** Returns the error for a claim on a run that has changed since the worker read it. */
+/**
+ * Returns the error for a claim on a run that has changed since the worker read it.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const movedSince = (
   { seen }: Claim,
   { revision, runId, status }: Pick<RunHead, "runId" | "revision" | "status">
@@ -64,6 +84,9 @@ export const movedSince = (
 /**
  * Returns whether records are stored already, given the stored records from the same revision on. A caller that got no
  * response appends the records again, possibly as new objects.
+ *
+ * @category guards
+ * @since 0.1.0
  */
 export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArray<RunRecord>): boolean =>
   records.every((record, index) => {
@@ -74,6 +97,9 @@ export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArr
 /**
  * Reads the records of a run after a revision from the texts of appends, up to the first that is unreadable or out of
  * order. Its fault names the run, the revision and the reason.
+ *
+ * @category codecs
+ * @since 0.1.0
  */
 export const readAfter = (
   runId: string,
@@ -99,7 +125,12 @@ export const readAfter = (
   return { records, fault: undefined }
 }
 
-/** Returns the error for an unreadable record. */
+/**
+ * Returns the error for an unreadable record.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const damaged = (
   runId: string,
   revision: number,
@@ -107,7 +138,12 @@ export const damaged = (
   reason: StoreError["reason"] = "corrupt"
 ): StoreError => new StoreError({ operation: "read", reason, detail: `record ${revision} of run '${runId}': ${why}` })
 
-/** Folds records into a state. */
+/**
+ * Folds records into a state.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const foldFrom = (
   state: RunState | undefined,
   records: ReadonlyArray<RunRecord>
@@ -123,12 +159,22 @@ export const foldFrom = (
 
 // ---------------------------------------------------------------- heads
 
-/** The part of a head that follows from the journal alone. */
+/**
+ * The part of a head that follows from the journal alone.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
   readonly status: Status
 }
 
-/** Returns the part of a head that follows from the journal. */
+/**
+ * Returns the part of a head that follows from the journal.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const journalHeadOf = (state: RunState): JournalHead => ({
   runId: state.runId,
   rootRunId: state.rootRunId,
@@ -141,10 +187,20 @@ export const journalHeadOf = (state: RunState): JournalHead => ({
   updatedAt: state.updatedAt
 })
 
-/** Returns the head of a state and a lease. */
+/**
+ * Returns the head of a state and a lease.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const headOf = (state: RunState, lease?: Lease | undefined): RunHead => underLease(journalHeadOf(state), lease)
 
-/** Adds the lease to the head of a journal. */
+/**
+ * Adds the lease to the head of a journal.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead => ({
   ...head,
   status: statusOf(head.status, lease),
@@ -162,13 +218,23 @@ const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
   return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
 }
 
-/** Returns the status in the journal of a run with this status. */
+/**
+ * Returns the status in the journal of a run with this status.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
   if (word === "queued" || word === "interrupted") return "running"
   return word === "waiting" ? "paused" : word
 }
 
-/** Returns whether a head passes a filter, apart from its `search`. */
+/**
+ * Returns whether a head passes a filter, apart from its `search`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.status === undefined || filter.status.includes(head.status.type)) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
@@ -179,23 +245,48 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
   (filter.unleased !== true || head.lease?.isLive !== true)
 
-/** The position of a head in a list. */
+/**
+ * The position of a head in a list.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Place = Pick<RunHead, "createdAt" | "runId">
 
-/** Returns the position after a page as text for clients. */
+/**
+ * Returns the position after a page as text for clients.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
 export const placeText = ({ createdAt, runId }: Place): string => `${createdAt}.${runId}`
 
-/** Parses the position after a page. Undefined if the text is invalid. */
+/**
+ * Parses the position after a page. Undefined if the text is invalid.
+ *
+ * @category codecs
+ * @since 0.1.0
+ */
 export const placeIn = (text: string): Place | undefined => {
   const [, createdAt, runId] = /^(\d{1,15})\.(.+)$/.exec(text) ?? []
   return createdAt === undefined || runId === undefined ? undefined : { createdAt: Number(createdAt), runId }
 }
 
-/** Returns the largest number of heads that a filter selects: all without a limit, none for a limit below one. */
+/**
+ * Returns the largest number of heads that a filter selects: all without a limit, none for a limit below one.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const atMost = ({ limit = Infinity }: RunFilter): number =>
   limit >= 1 ? Math.min(Math.floor(limit), Number.MAX_SAFE_INTEGER) : 0
 
-/** Returns the order of a filter as a comparator. */
+/**
+ * Returns the order of a filter as a comparator.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const inOrder =
   ({ order }: RunFilter) =>
   (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
@@ -207,6 +298,9 @@ export const inOrder =
 /**
  * Returns the text to search: the answer, then the question, at most 65,536 characters, in lower case and without
  * characters that databases reject.
+ *
+ * @category getters
+ * @since 0.1.0
  */
 export const searchText = (state: RunState): string => {
   const question = state.input.slice(state.history).flatMap((message) => message.content)
@@ -214,7 +308,12 @@ export const searchText = (state: RunState): string => {
   return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
 }
 
-/** Splits a search into words. */
+/**
+ * Splits a search into words.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const searchWords = (search: string | undefined): ReadonlyArray<string> =>
   search === undefined
     ? []
@@ -222,7 +321,12 @@ export const searchWords = (search: string | undefined): ReadonlyArray<string> =
         .split(/\s+/)
         .filter((word) => word !== "")
 
-/** Returns whether all words occur in the searched text of a run. */
+/**
+ * Returns whether all words occur in the searched text of a run.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
   if (wanted.length === 0) return true
   const text = searchText(state)

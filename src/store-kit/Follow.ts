@@ -5,6 +5,8 @@
  * its tree, beginning with the current reply. Otherwise it waits for records stored by another process, and for live
  * events if the store delivers them. A follower that falls behind the live events continues from the journal, so it
  * misses no event and emits none twice.
+ *
+ * @since 0.1.0
  */
 
 import * as Arr from "effect/Array"
@@ -21,12 +23,15 @@ import type { FollowOptions } from "../RunOptions.ts"
 import type { RunRecord } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { isRest } from "../internal/state/state.ts"
-import { soundRuns } from "./storeGuard.ts"
-import { type LiveTree, type Trees, treesOf } from "./liveTree.ts"
+import { soundRuns } from "./internal/storeGuard.ts"
+import { type LiveTree, shareTrees, type Trees, treesOf } from "./internal/liveTree.ts"
 
 /**
  * Emits the events of a run after a revision, stored and live, until the run is at rest. Skips the part of the current
  * reply that was already `received`.
+ *
+ * @category running
+ * @since 0.1.0
  */
 export const follow = (
   store: RunStore.RunStoreShape,
@@ -44,7 +49,12 @@ export const follow = (
     })
   )
 
-/** A live event of another process. */
+/**
+ * A live event of another process.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface LiveEvent {
   /** The last revision published before the event. */
   readonly after: number
@@ -53,7 +63,12 @@ export interface LiveEvent {
   readonly event: RunEvent
 }
 
-/** Returns the live events of a run after a revision. The stream ends when the run is at rest, and never fails. */
+/**
+ * Returns the live events of a run after a revision. The stream ends when the run is at rest, and never fails.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Source = (rootRunId: string, runId: string, after: number) => Stream.Stream<LiveEvent>
 
 /**
@@ -61,16 +76,32 @@ export type Source = (rootRunId: string, runId: string, after: number) => Stream
  *
  * Only the journal is complete. A live event is emitted after the revision it follows, and dropped if the next revision
  * was already emitted. A source that reconnects repeats the current reply from its beginning.
+ *
+ * @category running
+ * @since 0.1.0
  */
 export const connectLive = (store: RunStore.RunStoreShape, source: Source): void => {
-  sources.set(store, source)
+  sources.set(soundRuns(store), source)
 }
+
+/**
+ * Lets followers on a store also receive the live events of runs that this process runs on another store, which holds
+ * the same runs. For a store that wraps another one.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const shareLive = (store: RunStore.RunStoreShape, of: RunStore.RunStoreShape): void =>
+  shareTrees(soundRuns(store), soundRuns(of))
 
 /**
  * Tracks how much of the current reply a follower has received. Text is split differently for each follower, so it is
  * counted by length.
  *
  * Mutable for speed: each token of each follower passes here.
+ *
+ * @category models
+ * @since 0.1.0
  */
 export class Received {
   #text: number

@@ -5,10 +5,10 @@
  * running, paused or queued, and while a run forked from it has not ended. The tree that ended last is always kept.
  */
 
-import { factsOf } from "../internal/words/messageFacts.ts"
-import { weigh } from "../kit/json.ts"
-import type { PhaseEvent, RunRecord } from "../RunRecord.ts"
-import type { RunState } from "../RunState.ts"
+import { factsOf } from "../../internal/words/messageFacts.ts"
+import { weigh } from "../../kit/json.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
+import type { RunState } from "../../RunState.ts"
 
 /** How many ended runs are kept. */
 export interface EndedLimits {

@@ -1,6 +1,8 @@
 /**
  * Announces offered runs to workers, so that they claim them at once instead of at their next poll: in this process
  * through listeners, in other processes through a folder.
+ *
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
@@ -11,10 +13,20 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { RunStoreShape } from "../internal/store/runStoreTypes.ts"
 
-/** Called with each run that is offered. */
+/**
+ * Called with each run that is offered.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Listener = (runId: string) => void
 
-/** Emits runs as they are offered. If too many are waiting, the oldest are dropped. */
+/**
+ * Emits runs as they are offered. If too many are waiting, the oldest are dropped.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const emitted = (listen: (listener: Listener) => () => void): Stream.Stream<string> =>
   Stream.callback(
     (queue) =>
@@ -25,12 +37,22 @@ export const emitted = (listen: (listener: Listener) => () => void): Stream.Stre
     { bufferSize: 1_000, strategy: "sliding" }
   )
 
-/** Shares the listeners of a store with a store that wraps it. */
+/**
+ * Shares the listeners of a store with a store that wraps it.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const shareOffers = (store: RunStoreShape, of: RunStoreShape): void => {
   origins.set(store, of)
 }
 
-/** Calls a listener for each run offered on a store. Returns a function that removes the listener. */
+/**
+ * Calls a listener for each run offered on a store. Returns a function that removes the listener.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const onOffer = (store: RunStoreShape, listener: Listener): (() => void) => {
   const origin = originOf(store)
   const all = listeners.get(origin) ?? new Set()
@@ -38,12 +60,22 @@ export const onOffer = (store: RunStoreShape, listener: Listener): (() => void) 
   return () => void all.delete(listener)
 }
 
-/** Calls the listeners of a store for an offered run. */
+/**
+ * Calls the listeners of a store for an offered run.
+ *
+ * @category running
+ * @since 0.1.0
+ */
 export const emitOffer = (store: RunStoreShape, runId: string): void => {
   for (const listener of listeners.get(originOf(store)) ?? []) listener(runId)
 }
 
-/** Offers through a folder. */
+/**
+ * Offers through a folder.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface OfferFolder {
   /** Announces an offered run to all processes. A lost announcement is found by polling. */
   readonly emit: (runId: string) => Effect.Effect<void>
@@ -56,6 +88,9 @@ export interface OfferFolder {
  *
  * An offer creates a file named after its run and removes it at once, so watchers get the name and the folder stays
  * empty. The first worker that listens creates the folder; without it an offer costs one failed open.
+ *
+ * @category constructors
+ * @since 0.1.0
  */
 export const offerFolder = (files: FileSystem.FileSystem, path: string): OfferFolder => {
   const emit: OfferFolder["emit"] = (runId) => {
