@@ -90,7 +90,7 @@ export const KernelError = Schema.Union([
   Store.StoreError,
   Run.InFlightToolCalls,
   Run.RewindNotAllowed,
-  Run.ApprovalNotFound,
+  Run.QuestionNotFound,
   Run.AgentCrashError,
   Run.ReplayDiverged,
   Run.AgentNotFoundError,
@@ -263,7 +263,7 @@ export type StreamError = Exclude<RunError, Run.RunPaused | Run.RunCancelled>
  * - `RunNotFound`: no run has this id.
  * - `RunBusy`: another worker holds the run.
  * - `ConcurrentAppendError`: the run is at another revision than `ResumeOptions.revision`, or another worker was faster.
- * - `ApprovalNotFound`: an answer fits no open question.
+ * - `QuestionNotFound`: an answer fits no open question.
  * - `InFlightToolCalls`: the outcome of calls that were in flight is unknown, and `ResumeOptions.recover` does not decide.
  * - `RewindNotAllowed`: the open turn is past its prompt.
  * - `OutputInvalid`: the stored answer does not fit the output schema of the agent.
@@ -271,7 +271,7 @@ export type StreamError = Exclude<RunError, Run.RunPaused | Run.RunCancelled>
  * @category errors
  * @since 0.1.0
  */
-export type ResumeError = RunError | Store.RunNotFound | Run.ApprovalNotFound | Run.RewindNotAllowed | Run.OutputInvalid
+export type ResumeError = RunError | Store.RunNotFound | Run.QuestionNotFound | Run.RewindNotAllowed | Run.OutputInvalid
 
 /**
  * Fails when a resumed run that is streamed has no answer (see `ResumeError`). A pause or a cancellation is the last
@@ -297,7 +297,7 @@ export type QuestionsError = Store.RunNotFound | Store.StoreError
  * Fails when answers cannot be recorded.
  *
  * - `RunNotFound`: no run has this id.
- * - `ApprovalNotFound`: an answer fits no open question. Nothing is recorded.
+ * - `QuestionNotFound`: an answer fits no open question. Nothing is recorded.
  * - `ConcurrentAppendError`: the run is at another revision than `AnswerOptions.revision`, or another worker was faster.
  * - `RunBusy`: another worker holds the run.
  * - `RunCancelled`: the run was cancelled. Nothing is recorded.
@@ -308,7 +308,7 @@ export type QuestionsError = Store.RunNotFound | Store.StoreError
  */
 export type AnswerError =
   | QuestionsError
-  | Run.ApprovalNotFound
+  | Run.QuestionNotFound
   | Store.ConcurrentAppendError
   | Store.RunBusy
   | Run.RunCancelled

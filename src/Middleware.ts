@@ -93,7 +93,7 @@ export interface Middleware {
    * far is withdrawn: `model_restarted` names the new attempt. If every middleware returns false, the run fails with
    * the error.
    */
-  readonly restartReply?: ((failure: ReplyFailure) => Effect.Effect<boolean>) | undefined
+  readonly shouldRestart?: ((failure: ReplyFailure) => Effect.Effect<boolean>) | undefined
   readonly callTool?: ((run: ToolRun, next: (run: ToolRun) => ToolEffect) => ToolEffect) | undefined
 }
 

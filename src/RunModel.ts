@@ -295,7 +295,7 @@ export interface RunState {
   readonly forkedFrom: ForkedFrom | undefined
   readonly agent: string
   /** The agent that the run was handed over to, and its first turn. Undefined: the agent it started with. */
-  readonly handed: { readonly agent: string; readonly turn: number } | undefined
+  readonly handoff: { readonly agent: string; readonly turn: number } | undefined
   readonly revision: number
   readonly status: Status
   /** A small JSON object of the host; hooks and resumes merge into it. */

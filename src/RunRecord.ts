@@ -26,7 +26,7 @@ import type { FinishReason } from "./StreamPart.ts"
 import type { Expense, Usage } from "./Usage.ts"
 import type { Json, JsonObject } from "./kit/json.ts"
 
-/** The scope of an event. `step` counts from 0, `at` is milliseconds of the Clock. */
+/** The scope of an event. `step` is the turn minus 1, `at` is milliseconds of the Clock. */
 export interface RunScope {
   readonly runId: string
   readonly rootRunId: string

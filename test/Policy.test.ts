@@ -435,7 +435,7 @@ describe("a run under rules", () => {
       ])
       assert.deepStrictEqual(ran, [])
       const unknown = yield* Effect.flip(Kernel.resume(agent, "r", { answers: [{ callId: "other", approved: true }] }))
-      assert.strictEqual(unknown._tag, "ApprovalNotFound")
+      assert.strictEqual(unknown._tag, "QuestionNotFound")
       const approval = { callId: "r:t1.0", approved: true, by: "ann" }
       assert.strictEqual((yield* Kernel.resume(agent, "r", { answers: [approval] })).text, "done")
       assert.strictEqual((yield* Kernel.resume(agent, "r", { answers: [approval] })).text, "done")

@@ -496,7 +496,7 @@ describe("a run with telemetry", () => {
         )
       assert.deepStrictEqual(yield* ends(Kernel.run(agent, "go", { provider, runId: "r" })), ["server_error"])
       const unasked = { provider, answers: [{ callId: "none", approved: true }] }
-      assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", unasked)), ["ApprovalNotFound"])
+      assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", unasked)), ["QuestionNotFound"])
       assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), ["ended"])
       assert.deepStrictEqual(yield* ends(Kernel.resume(agent, "r", { provider })), [])
     }).pipe(Effect.provide(kernel()))

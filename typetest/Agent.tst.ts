@@ -114,7 +114,7 @@ yes<
     typeof answered,
     Effect.Effect<
       void,
-      | KernelError.ApprovalNotFound
+      | KernelError.QuestionNotFound
       | KernelError.ConcurrentAppendError
       | KernelError.RunBusy
       | KernelError.RunCancelled

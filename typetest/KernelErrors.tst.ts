@@ -52,7 +52,7 @@ type NoAnswer =
   | "RunBusy"
   | "InFlightToolCalls"
 
-type NotResumed = NoAnswer | "RunNotFound" | "ApprovalNotFound" | "RewindNotAllowed" | "OutputInvalid"
+type NotResumed = NoAnswer | "RunNotFound" | "QuestionNotFound" | "RewindNotAllowed" | "OutputInvalid"
 
 export const submitted = Kernel.submit(agent, "")
 yes<Equal<Effect.Error<typeof submitted>, Kernel.SubmitError>>()
@@ -75,7 +75,7 @@ yes<Equal<Fails<typeof Kernel.questions>, "RunNotFound" | "StoreError">>()
 yes<
   Equal<
     Fails<typeof Kernel.answer>,
-    "ApprovalNotFound" | "ConcurrentAppendError" | "RunBusy" | "RunCancelled" | "RunNotFound" | "StoreError"
+    "QuestionNotFound" | "ConcurrentAppendError" | "RunBusy" | "RunCancelled" | "RunNotFound" | "StoreError"
   >
 >()
 yes<
@@ -110,7 +110,7 @@ export const retried = ran.pipe(
   Effect.catchTag("RunPaused", ({ runId }) => Effect.succeed(runId)),
   Effect.catchTag("DeadlineExceeded", ({ deadline, runId }) => Effect.as(Effect.log(deadline), runId)),
   // @ts-expect-error a new run asks nobody about an answer
-  Effect.catchTag("ApprovalNotFound", () => Effect.void)
+  Effect.catchTag("QuestionNotFound", () => Effect.void)
 )
 export const paused = Effect.catchTag(ran, "RunPaused", () => Effect.void)
 yes<Equal<Effect.Error<typeof paused>, Exclude<Kernel.RunError, KernelError.RunPaused>>>()

@@ -197,7 +197,7 @@ const append = Effect.fnUntraced(function* (
     if (areStored(records, yield* journals.between(log, line))) return yield* log.settle(line)
     return yield* line.first === 1
       ? new RunExists({ runId })
-      : new ConcurrentAppendError({ runId, expectedSeq: line.first - 1, actualSeq: appended.last })
+      : new ConcurrentAppendError({ runId, expected: line.first - 1, actual: appended.last })
   }
   if (line.first === 1) marks.set(state, RunCodec.start)
   if (state.status.type === "cancelled") cancellations.complete(runId)

@@ -153,7 +153,7 @@ export interface McpConnection {
    *
    * @since 0.1.0
    */
-  readonly leftOut: Effect.Effect<ReadonlyMap<string, string>, McpError>
+  readonly skippedTools: Effect.Effect<ReadonlyMap<string, string>, McpError>
   readonly resources: Effect.Effect<ReadonlyArray<McpSchema.Resource>, McpError>
   readonly resourceTemplates: Effect.Effect<ReadonlyArray<McpSchema.ResourceTemplate>, McpError>
   readonly prompts: Effect.Effect<ReadonlyArray<McpSchema.Prompt>, McpError>
@@ -259,7 +259,9 @@ export const make = Effect.fnUntraced(function* (
       })
     ),
     tools: use("tools/list", always, ({ lists }) => lists.tools.get),
-    leftOut: use("tools/list", always, ({ leftOut, lists }) => Effect.map(lists.tools.get, () => new Map(leftOut))),
+    skippedTools: use("tools/list", always, ({ skippedTools, lists }) =>
+      Effect.map(lists.tools.get, () => new Map(skippedTools))
+    ),
     resources: use("resources/list", always, ({ lists }) => lists.resources.get),
     resourceTemplates: use("resources/templates/list", always, ({ lists }) => lists.resourceTemplates.get),
     prompts: use("prompts/list", always, ({ lists }) => lists.prompts.get),

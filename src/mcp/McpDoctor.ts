@@ -91,18 +91,18 @@ const connect = Effect.fnUntraced(function* (server: McpConfig.McpServer) {
     ? Effect.provideService(make, TokenStore, tokens.value)
     : Effect.provide(make, layerMemory)
   const connection = yield* McpConnection.make(server, { credentials: oauth?.credentials })
-  const asked = yield* Effect.result(Effect.all([connection.info, connection.tools, connection.leftOut]))
+  const asked = yield* Effect.result(Effect.all([connection.info, connection.tools, connection.skippedTools]))
   if (Result.isFailure(asked)) {
     return [finding(name, "wrong", asked.failure.message, serverAdvice(server, asked.failure))]
   }
-  const [info, tools, leftOut] = asked.success
+  const [info, tools, skippedTools] = asked.success
   const program = [info.name ?? "a server without a name", info.version ?? ""].join(" ").trim()
   const detail = `${program}, ${transport}, revision ${info.protocolVersion}, ${tools.length} tools`
   const found = [finding(name, "ok", detail)]
   if (tools.length === 0 && "tools" in info.capabilities) {
     found.push(finding(name, "warning", "it announces tools, but lists none that can be used"))
   }
-  for (const [why, entries] of Map.groupBy(leftOut, ([, why]) => why)) {
+  for (const [why, entries] of Map.groupBy(skippedTools, ([, why]) => why)) {
     const names = entries.map(([tool]) => quote(shorten(tool, 60))).join(", ")
     found.push(finding(name, "warning", `it has tools that are left out (${names}): ${why}`))
   }

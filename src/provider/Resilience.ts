@@ -158,7 +158,7 @@ export const retry = (options: RetryOptions = {}): Middleware => ({
  * @category constructors
  * @since 0.1.0
  */
-export const restartReplies = (options: RetryOptions = {}): Middleware => ({ restartReply: restart(options) })
+export const restartReplies = (options: RetryOptions = {}): Middleware => ({ shouldRestart: restart(options) })
 
 /**
  * Retries failed calls of skills whose `effects` are `read`, which have no side effects to repeat.
@@ -331,7 +331,7 @@ const IsOn: Context.Reference<boolean> = Context.Reference<boolean>("kernai/prov
 })
 
 /** Wraps a middleware so that it does nothing under `off`. */
-const switched = ({ callModel, callTool, restartReply }: Middleware): Middleware => ({
+const switched = ({ callModel, callTool, shouldRestart }: Middleware): Middleware => ({
   ...(callModel === undefined
     ? {}
     : {
@@ -341,11 +341,11 @@ const switched = ({ callModel, callTool, restartReply }: Middleware): Middleware
   ...(callTool === undefined
     ? {}
     : { callTool: (run, next) => Effect.flatMap(IsOn, (isOn) => (isOn ? callTool(run, next) : next(run))) }),
-  ...(restartReply === undefined
+  ...(shouldRestart === undefined
     ? {}
     : {
-        restartReply: (failure) =>
-          Effect.flatMap(IsOn, (isOn) => (isOn ? restartReply(failure) : Effect.succeed(false)))
+        shouldRestart: (failure) =>
+          Effect.flatMap(IsOn, (isOn) => (isOn ? shouldRestart(failure) : Effect.succeed(false)))
       })
 })
 

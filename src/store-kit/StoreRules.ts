@@ -79,7 +79,7 @@ export const movedSince = (
 ): ConcurrentAppendError | undefined =>
   seen === undefined || (seen.revision === revision && journalStatus(seen.status.type) === journalStatus(status.type))
     ? undefined
-    : new ConcurrentAppendError({ runId, expectedSeq: seen.revision, actualSeq: revision })
+    : new ConcurrentAppendError({ runId, expected: seen.revision, actual: revision })
 
 /**
  * Returns whether records are stored already, given the stored records from the same revision on. A caller that got no

@@ -40,7 +40,7 @@ export const storedAt = (
   Effect.flatMap(stored(store, runId), (state) =>
     revision === undefined || revision === state.revision
       ? Effect.succeed(state)
-      : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision, actualSeq: state.revision }))
+      : Effect.fail(new ConcurrentAppendError({ runId, expected: revision, actual: state.revision }))
   )
 
 /**

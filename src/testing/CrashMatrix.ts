@@ -22,8 +22,8 @@ import type * as Watch from "./internal/watchedProcess.ts"
 
 /**
  * How a process is cut off at an append: killed before the write (`before`), killed after the write but before its
- * acknowledgement (`unacknowledged`), killed inside its next action (`after`), or suspended before the append and woken
- * after another process has finished the run (`asleep`).
+ * acknowledgement (`unacknowledged`), killed inside its next action (`after`), or stalled before the append until another
+ * process has finished the run (`stalled`).
  *
  * @category models
  * @since 0.1.0

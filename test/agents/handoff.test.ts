@@ -51,7 +51,7 @@ describe("a conversation that is handed over", () => {
       const state = yield* stored("run")
       // Workers find the run by the agent it was started with.
       assert.strictEqual(state.agent, "desk")
-      assert.deepStrictEqual(state.handed, { agent: "billing", turn: 2 })
+      assert.deepStrictEqual(state.handoff, { agent: "billing", turn: 2 })
     }).pipe(Effect.provide(kernel()))
   )
 

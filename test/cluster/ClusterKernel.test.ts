@@ -146,7 +146,7 @@ describe("ClusterKernel", () => {
           soon
         )
       const wrong = Option.getOrThrow(Exit.findErrorOption(yield* resume("another")))
-      assert.deepInclude({ ...wrong }, { _tag: "ApprovalNotFound", callId: "another" })
+      assert.deepInclude({ ...wrong }, { _tag: "QuestionNotFound", callId: "another" })
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
       const [question] = yield* Effect.provideContext(Kernel.questions("r"), here)
       const right = yield* resume(question?.callId ?? "")

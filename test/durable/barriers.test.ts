@@ -170,8 +170,8 @@ describe("a store that appends the records of a step at once", () => {
             ? Effect.fail(
                 new RunStore.ConcurrentAppendError({
                   runId: "run",
-                  expectedSeq: records[0].revision - 1,
-                  actualSeq: 99
+                  expected: records[0].revision - 1,
+                  actual: 99
                 })
               )
             : store.append(records, state)
@@ -276,7 +276,7 @@ describe("a call that changes nothing", () => {
 
   it.effect("is interrupted when another worker has the run (R-5)", () =>
     Effect.gen(function* () {
-      const lost = new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 4 })
+      const lost = new RunStore.ConcurrentAppendError({ runId: "run", expected: 3, actual: 4 })
       const { fiber, seen } = yield* looking(Effect.andThen(Effect.sleep("1 second"), Effect.fail(lost)))
       yield* TestClock.adjust("1 second")
       assert.deepStrictEqual(yield* Fiber.join(fiber), lost)

@@ -97,7 +97,7 @@ describe("Kernel.questions", () => {
       assert.strictEqual((yield* Kernel.questions("run:t1/late"))[0]?.callId, callId)
       assert.deepStrictEqual(yield* Kernel.questions("run"), [])
       const refused = yield* Effect.flip(Kernel.answer("run", [{ callId, approved: true }]))
-      assert.strictEqual(refused._tag, "ApprovalNotFound")
+      assert.strictEqual(refused._tag, "QuestionNotFound")
     }).pipe(Effect.provide([kernel(send), careful]))
   )
 
@@ -313,7 +313,7 @@ describe("Kernel.answer", () => {
         [toA?.callId]
       )
       const other = answers.map((answer) => ({ ...answer, approved: false }))
-      assert.strictEqual((yield* Effect.flip(Kernel.answer("run", other)))._tag, "ApprovalNotFound")
+      assert.strictEqual((yield* Effect.flip(Kernel.answer("run", other)))._tag, "QuestionNotFound")
       yield* Kernel.answer("run", answers)
       yield* goesOn
     }).pipe(Effect.provide([kernel(send), careful]))
@@ -395,7 +395,7 @@ describe("Kernel.answer", () => {
       const provider = MockProvider.make(sends("Oslo"), "<final>done</final>")
       yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
       const store = yield* RunStore.RunStore
-      const late = new RunStore.ConcurrentAppendError({ runId: "r", expectedSeq: 7, actualSeq: 8 })
+      const late = new RunStore.ConcurrentAppendError({ runId: "r", expected: 7, actual: 8 })
       const answering = Effect.provideService(
         Kernel.answer("r", [{ callId: "r:t1.0", approved: true }]),
         RunStore.RunStore,

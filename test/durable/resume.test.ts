@@ -335,7 +335,7 @@ tests("two workers (DR-6, R-5)", [
               toolsRun: [],
               hooks: [],
               error: "ConcurrentAppendError",
-              errorFields: { expected_seq: revision }
+              errorFields: { expected: revision }
             }
           }
         }
@@ -353,7 +353,7 @@ tests("two workers (DR-6, R-5)", [
         expect: {
           toolsRun: ["call-a"],
           error: "ConcurrentAppendError",
-          errorFields: { expected_seq: 8, actual_seq: 9 },
+          errorFields: { expected: 8, actual: 9 },
           status: failed("tool_call_started", "InFlightToolCalls"),
           second: { events: ["run_failed"], toolsRun: [], error: "InFlightToolCalls" }
         }

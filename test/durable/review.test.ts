@@ -287,11 +287,11 @@ tests("a person decides (DR-22, R-25)", [
     { ...three, policy: confirm("A", "B") },
     [
       { do: "run", expect: { status: waiting("a", "b"), revision: 6 } },
-      { do: "resume", with: { approvals: [yes("z")] }, expect: { events: [], error: "ApprovalNotFound", revision: 6 } },
-      { do: "resume", with: { approvals: [yes("c")] }, expect: { events: [], error: "ApprovalNotFound", revision: 6 } },
-      { do: "resume", with: { approvals: [yes("a"), yes("a")] }, expect: { error: "ApprovalNotFound", revision: 6 } },
+      { do: "resume", with: { approvals: [yes("z")] }, expect: { events: [], error: "QuestionNotFound", revision: 6 } },
+      { do: "resume", with: { approvals: [yes("c")] }, expect: { events: [], error: "QuestionNotFound", revision: 6 } },
+      { do: "resume", with: { approvals: [yes("a"), yes("a")] }, expect: { error: "QuestionNotFound", revision: 6 } },
       { do: "resume", with: { approvals: [yes("a")] }, expect: { status: waiting("b"), revision: 8 } },
-      { do: "resume", with: { approvals: [no("a"), yes("b")] }, expect: { error: "ApprovalNotFound", revision: 8 } },
+      { do: "resume", with: { approvals: [no("a"), yes("b")] }, expect: { error: "QuestionNotFound", revision: 8 } },
       { do: "resume", with: { approvals: [yes("b")] }, expect: { status: completed } },
       { do: "resume", with: { approvals: [no("b")] }, expect: { events: [], status: completed } }
     ],
@@ -374,7 +374,7 @@ tests("a person decides (DR-22, R-25)", [
     { ...three, script: [callAll, done], policy: { ...confirm("A"), B: { decision: "deny", reason: "never" } } },
     [
       { do: "run", expect: { status: waiting("a"), toolsRun: [] } },
-      { do: "resume", with: { approvals: [yes("b")] }, expect: { error: "ApprovalNotFound" } },
+      { do: "resume", with: { approvals: [yes("b")] }, expect: { error: "QuestionNotFound" } },
       { do: "resume", with: { approvals: [yes("a")] }, expect: { toolsRun: ["call-a", "call-c"], status: completed } }
     ]
   )

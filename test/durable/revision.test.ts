@@ -25,7 +25,7 @@ describe("Kernel.resume at a revision", () => {
       for (const other of [shown - 1, shown + 1, 0]) {
         const options = { provider, approvals, revision: other }
         const error = yield* Effect.flip(Kernel.resume(agent, "r", options))
-        assert.deepInclude({ ...error }, { _tag: "ConcurrentAppendError", runId: "r", actualSeq: shown })
+        assert.deepInclude({ ...error }, { _tag: "ConcurrentAppendError", runId: "r", actual: shown })
         const told = yield* Effect.flip(Stream.runDrain(Kernel.resumeStream(agent, "r", options)))
         assert.strictEqual(told._tag, "ConcurrentAppendError")
       }

@@ -71,7 +71,7 @@ describe("a store that commits records without acknowledging them, and is asked 
   it.effect("stops the run whose lease was taken over meanwhile, without publishing the records (R-5, R-6)", () =>
     Effect.gen(function* () {
       const { error, moments, told } = yield* overtaken(4)
-      assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: 3, actualSeq: 5 }))
+      assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expected: 3, actual: 5 }))
       assert.deepStrictEqual(told, ["run_started"])
       assert.deepStrictEqual(moments, [])
     }).pipe(Effect.scoped)
@@ -89,13 +89,13 @@ describe("the memory store itself", () => {
         yield* store.append([taken], RunState.advance(state, taken))
         return taken.revision
       }).pipe(Effect.orDie)
-      let actualSeq = 0
+      let actual = 0
       const provider: Provider.ProviderShape = {
         name: "mock",
         stream: (request) =>
           Stream.unwrap(
             Effect.map(takeOver, (revision) => {
-              actualSeq = revision
+              actual = revision
               return MockProvider.make(pay).stream(request)
             })
           )
@@ -106,11 +106,8 @@ describe("the memory store itself", () => {
         Effect.flip,
         Effect.provide(kernelOn(world, store))
       )
-      assert.deepStrictEqual(
-        error,
-        new RunStore.ConcurrentAppendError({ runId: "run", expectedSeq: actualSeq - 1, actualSeq })
-      )
-      assert.strictEqual(Math.max(...told), actualSeq - 1)
+      assert.deepStrictEqual(error, new RunStore.ConcurrentAppendError({ runId: "run", expected: actual - 1, actual }))
+      assert.strictEqual(Math.max(...told), actual - 1)
       assert.deepStrictEqual(world.moments, [])
     }).pipe(Effect.provide(RunStore.layerMemory))
   )

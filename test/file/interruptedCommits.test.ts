@@ -63,7 +63,7 @@ describe("FileRunStore, on disk", () => {
         // What it took for nothing is no record to it either.
         const { record, state } = run.last()
         const error = yield* Effect.flip(store.append([{ ...record, revision: 13 }], { ...state, revision: 13 }))
-        assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 11)
+        assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actual, 11)
       }
       fs.writeFileSync(`${journal}.12.claim`, "")
       yield* put(yield* at(directory), [next(run)])
@@ -81,7 +81,7 @@ describe("FileRunStore, on disk", () => {
       fs.writeFileSync(`${directory}/run.json`, head)
       const other = { ...commit.record, workerId: "worker-2" }
       const error = yield* Effect.flip((yield* at(directory)).append([other], commit.state))
-      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 12)
+      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actual, 12)
       yield* put(yield* at(directory), [commit])
       const records = yield* Stream.runCollect((yield* at(directory)).read("run"))
       assert.deepStrictEqual(records.at(-1), commit.record)
@@ -156,7 +156,7 @@ describe("FileRunStore, on disk", () => {
       const store = yield* Effect.provideService(FileRunStore.make(directory), FileSystem.FileSystem, overtaken)
       const { record, state } = next(run)
       const error = yield* Effect.flip(store.append([record], state))
-      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 0)
+      assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actual, 0)
       assert.isFalse(fs.existsSync(journal))
     }).pipe(Effect.provide(NodeFileSystem.layer))
   )
@@ -205,7 +205,7 @@ describe("FileRunStore, on disk", () => {
           yield* put(two, [anew.last(), ...Journal.turn(anew).slice(0, 4)])
           const late = next(run)
           const error = yield* Effect.flip(one.append([late.record], late.state))
-          assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actualSeq, 5)
+          assert.deepStrictEqual(error._tag === "ConcurrentAppendError" && error.actual, 5)
         }).pipe(Effect.provide(NodeFileSystem.layer))
     )
   }

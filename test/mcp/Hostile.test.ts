@@ -416,8 +416,8 @@ layer(Layer.provideMerge(Hostile.layer, Layer.merge(Support.platform, limits)), 
       const names = (yield* connection.tools).map((tool) => tool.name)
       assert.include(names, "say")
       assert.notIncludeMembers(names, ["half", "desc"])
-      const leftOut = yield* connection.leftOut
-      assert.sameMembers([...leftOut.keys()], ["half", "desc", "without a name"])
+      const skippedTools = yield* connection.skippedTools
+      assert.sameMembers([...skippedTools.keys()], ["half", "desc", "without a name"])
       assert.strictEqual(yield* say(connection, "it works"), "it works")
     })
   )

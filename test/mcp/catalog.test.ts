@@ -29,7 +29,7 @@ const station = Effect.map(ToolPins.ToolPins, (pins) => {
       },
       info: never,
       tools: never,
-      leftOut: Effect.succeed(new Map()),
+      skippedTools: Effect.succeed(new Map()),
       resources: never,
       resourceTemplates: never,
       prompts: never,

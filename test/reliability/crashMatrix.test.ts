@@ -229,7 +229,7 @@ describe("the verdict about a call in flight (DR-17)", () => {
       })
       const tasks = subject("workflow")
       const layer = Layer.merge(tasks.layer, SkillRegistry.layer(pay))
-      const report = count(yield* CrashMatrix.run({ ...tasks, layer }, { ways: ["asleep"] }))
+      const report = count(yield* CrashMatrix.run({ ...tasks, layer }, { ways: ["stalled"] }))
       assert.deepStrictEqual(report.violations, [])
     })
   )
@@ -282,7 +282,7 @@ describe("on stores that outlive a process (R-1, R-6, R-7)", () => {
     it.live(`${name}: keeps what it acknowledged when every process opens it again`, () =>
       Effect.gen(function* () {
         const report = count(
-          yield* CrashMatrix.run(subject("tool"), { store: place, ways: ["unacknowledged", "asleep"] })
+          yield* CrashMatrix.run(subject("tool"), { store: place, ways: ["unacknowledged", "stalled"] })
         )
         assert.deepStrictEqual(report.violations, [])
       })
@@ -293,7 +293,7 @@ describe("on stores that outlive a process (R-1, R-6, R-7)", () => {
 describe("the matrix finds what is broken", () => {
   it.live("R-5: a kernel without the revision check continues a run that another has finished", () =>
     Effect.gen(function* () {
-      const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] })
+      const report = yield* CrashMatrix.run(subject("tool"), { kernel: Broken.withoutRevisionCheck, ways: ["stalled"] })
       assert.isTrue(rulesOf(report).has("fenced"), CrashMatrix.format(report))
     })
   )

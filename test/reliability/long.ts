@@ -246,7 +246,7 @@ const mutants: ReadonlyArray<Mutant> = [
     kernel: Broken.thatForgetsResponses,
     ways: ["unacknowledged", "after"]
   }),
-  inMatrix("withoutRevisionCheck", "fenced", { kernel: Broken.withoutRevisionCheck, ways: ["asleep"] }),
+  inMatrix("withoutRevisionCheck", "fenced", { kernel: Broken.withoutRevisionCheck, ways: ["stalled"] }),
   inMatrix("withoutRepeats", "append_repeatable", { store: Stores.withoutRepeats }),
   inFate("withoutLaunch", "writes_once"),
   inFate("thatRetriesInFlight", "writes_once"),

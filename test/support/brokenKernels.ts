@@ -40,8 +40,8 @@ const at = (state: RunState.RunState, revision: number): RunState.RunState => ({
 export const withoutRevisionCheck = blind((store) => ({
   ...store,
   append: (records, state) =>
-    Effect.catchTag(store.append(records, state), "ConcurrentAppendError", ({ actualSeq }) =>
-      store.append([{ ...records[0], revision: actualSeq + 1 }], at(state, actualSeq + 1))
+    Effect.catchTag(store.append(records, state), "ConcurrentAppendError", ({ actual }) =>
+      store.append([{ ...records[0], revision: actual + 1 }], at(state, actual + 1))
     )
 }))
 

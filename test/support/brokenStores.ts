@@ -16,10 +16,10 @@ export const withoutRepeats: Place = over((store) => ({
   ...store,
   append: (records, state) =>
     Effect.flatMap(store.head(state.runId), (head) => {
-      const actualSeq = Option.isSome(head) ? head.value.revision : 0
+      const actual = Option.isSome(head) ? head.value.revision : 0
       const { revision, runId } = records[0]
-      return revision > 1 && actualSeq >= revision
-        ? Effect.fail(new RunStore.ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+      return revision > 1 && actual >= revision
+        ? Effect.fail(new RunStore.ConcurrentAppendError({ runId, expected: revision - 1, actual }))
         : store.append(records, state)
     })
 }))

@@ -25,16 +25,16 @@ const mutations: { readonly [name: string]: Mutation } = {
   "takes another's records for the same": (store) => ({
     append: (records, state) =>
       Effect.catchTag(store.append(records, state), "ConcurrentAppendError", (error) =>
-        error.actualSeq >= state.revision ? Effect.void : Effect.fail(error)
+        error.actual >= state.revision ? Effect.void : Effect.fail(error)
       )
   }),
   "refuses what it stored already": (store) => ({
     append: (records, state) =>
       Effect.flatMap(store.head(state.runId), (head) => {
-        const actualSeq = Option.isSome(head) ? head.value.revision : 0
+        const actual = Option.isSome(head) ? head.value.revision : 0
         const [{ revision, runId }] = records
-        return actualSeq >= revision && revision > 1
-          ? Effect.fail(new RunStore.ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+        return actual >= revision && revision > 1
+          ? Effect.fail(new RunStore.ConcurrentAppendError({ runId, expected: revision - 1, actual }))
           : store.append(records, state)
       })
   }),

@@ -179,10 +179,10 @@ describe("a vendor that repeats the ids of its calls", () => {
           const early = yield* approvals
           yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: early }))
           const again = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: early }))
-          assert.strictEqual(again._tag, "ApprovalNotFound")
+          assert.strictEqual(again._tag, "QuestionNotFound")
           yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: yield* approvals }))
           const late = yield* Effect.flip(Kernel.resume(agent, "r", { provider: mock, answers: early }))
-          assert.strictEqual(late._tag, "ApprovalNotFound")
+          assert.strictEqual(late._tag, "QuestionNotFound")
           const { text } = yield* Kernel.resume(agent, "r", { provider: mock, answers: yield* approvals })
           assert.strictEqual(text, "done")
           assert.deepStrictEqual(

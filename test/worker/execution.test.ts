@@ -332,7 +332,7 @@ describe("a worker", () => {
       assert.strictEqual(yield* work, 1)
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
       const late = yield* Effect.flip(Effect.provide(said, Layer.succeed(RunStore.RunStore, store)))
-      assert.strictEqual(late._tag, "ApprovalNotFound")
+      assert.strictEqual(late._tag, "QuestionNotFound")
     })
   )
 })

@@ -225,7 +225,7 @@ describe("a task that needs a person", () => {
     return Effect.gen(function* () {
       yield* play(script)
       const { error } = yield* takeUp(script, { answers: [{ callId: "run:t1/c:t1.0", approved: true }] })
-      assert.strictEqual(error?._tag, "ApprovalNotFound")
+      assert.strictEqual(error?._tag, "QuestionNotFound")
       assert.strictEqual(entered.length, 1)
     }).pipe(Effect.provideService(Policy.Policy, confirming), Effect.provide(kernel(...skills)))
   })

@@ -137,7 +137,7 @@ const resultOf = <Output, S extends AnySkill<unknown>, R>(
   Effect.catchTags(resumedOf(office, agent, runId), {
     RunNotFound: (error) => Effect.fail(lost(error.message)),
     OutputInvalid: (error) => Effect.fail(lost(error.message)),
-    ApprovalNotFound: Effect.die,
+    QuestionNotFound: Effect.die,
     RewindNotAllowed: Effect.die
   })
 
@@ -162,7 +162,7 @@ const resume = Effect.fnUntraced(function* ({ messenger, store }: Office, runId:
   yield* travels(options)
   const { revision } = yield* stored(store, runId)
   if (options.revision !== undefined && options.revision !== revision) {
-    return yield* new ConcurrentAppendError({ runId, expectedSeq: options.revision, actualSeq: revision })
+    return yield* new ConcurrentAppendError({ runId, expected: options.revision, actual: revision })
   }
   const nonce = randomId(yield* Random.Random)
   const { refused } = yield* messenger.ask(new Drive({ runId, revision, how: resumption(options), nonce }))

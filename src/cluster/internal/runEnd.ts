@@ -37,7 +37,7 @@ const Refused = Schema.Union([
   ...Failed.members,
   Errors.ConcurrentAppendError,
   Errors.RunBusy,
-  Errors.ApprovalNotFound,
+  Errors.QuestionNotFound,
   Errors.RewindNotAllowed,
   Errors.OutputInvalid
 ])

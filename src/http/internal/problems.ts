@@ -12,7 +12,7 @@ export const problemOf = (error: KernelError, id: string): HttpProblem => {
       return new NotFound({ what: "run", id })
     case "AgentNotFoundError":
       return new NotFound({ what: "agent", id })
-    case "ApprovalNotFound":
+    case "QuestionNotFound":
       return new NotFound({ what: "question", id: error.callId })
     case "MediaNotFound":
     case "MediaUnreadable":

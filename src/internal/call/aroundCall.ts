@@ -69,10 +69,10 @@ export const proveOwnership = Effect.fnUntraced(function* (run: Run): Effect.fn.
 
 const proveHead = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FlushError | RunBusy> {
   const { revision, runId } = run.state
-  const expectedSeq = revision - run.records.length
+  const expected = revision - run.records.length
   const head = Option.getOrUndefined(yield* run.store.head(runId))
-  if (head?.revision !== expectedSeq) {
-    return yield* new ConcurrentAppendError({ runId, expectedSeq, actualSeq: head?.revision ?? 0 })
+  if (head?.revision !== expected) {
+    return yield* new ConcurrentAppendError({ runId, expected, actual: head?.revision ?? 0 })
   }
   const { lease } = head
   if (lease?.isLive === true && lease.workerId !== run.holder) {

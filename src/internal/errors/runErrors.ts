@@ -207,7 +207,7 @@ export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("Re
 }
 
 /** The run asks no question about this call. `Kernel.questions` returns the open ones. */
-export class ApprovalNotFound extends Schema.TaggedError<ApprovalNotFound>()("ApprovalNotFound", {
+export class QuestionNotFound extends Schema.TaggedError<QuestionNotFound>()("QuestionNotFound", {
   runId: Schema.String,
   callId: Schema.String
 }) {

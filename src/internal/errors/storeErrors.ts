@@ -7,11 +7,11 @@ import * as Schema from "effect/Schema"
 /** Another worker appended first. Load the run again and decide anew before the next append. */
 export class ConcurrentAppendError extends Schema.TaggedError<ConcurrentAppendError>()("ConcurrentAppendError", {
   runId: Schema.String,
-  expectedSeq: Schema.Int,
-  actualSeq: Schema.Int
+  expected: Schema.Int,
+  actual: Schema.Int
 }) {
   override get message() {
-    return `run '${this.runId}' is at revision ${this.actualSeq}, expected ${this.expectedSeq}`
+    return `run '${this.runId}' is at revision ${this.actual}, expected ${this.expected}`
   }
 }
 

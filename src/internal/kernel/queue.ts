@@ -9,7 +9,7 @@ import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type { ConcurrentAppendError, RunBusy, RunCancelled, RunNotFound, StoreError } from "../../KernelError.ts"
-import { ApprovalNotFound } from "../../KernelError.ts"
+import { QuestionNotFound } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
@@ -71,7 +71,7 @@ export const answer = Effect.fnUntraced(function* (
   options: AnswerOptions
 ): Effect.fn.Return<
   void,
-  ApprovalNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound | RunCancelled
+  QuestionNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound | RunCancelled
 > {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
@@ -112,12 +112,12 @@ export const answer = Effect.fnUntraced(function* (
 export const checkAnswers = (
   [root, ...below]: Tree,
   answers: ReadonlyArray<Answer>
-): Effect.Effect<void, ApprovalNotFound> => {
+): Effect.Effect<void, QuestionNotFound> => {
   const left = new Set([root, ...below].flatMap(questionsOf))
   const recorded = below.flatMap(({ questions }) => questions.map(({ answer }) => answer))
   for (const answer of answers) {
     if (left.delete(answer.callId) || recorded.some((other) => Equal.equals(other, answer))) continue
-    return Effect.fail(new ApprovalNotFound({ runId: root.runId, callId: answer.callId }))
+    return Effect.fail(new QuestionNotFound({ runId: root.runId, callId: answer.callId }))
   }
   return Effect.void
 }

@@ -90,7 +90,7 @@ const resumed = Effect.fnUntraced(function* (
 /** Returns the agent with the dialect of its first turn, so that the dialect never changes during a conversation. */
 const inDialectOf = (state: RunState, agent: AskedAgent): AskedAgent => {
   const open = state.status.phase === "turn_started" ? undefined : state.currentTurn
-  const dialect = (state.turns[(state.handed?.turn ?? 1) - 1] ?? open)?.dialect ?? agent.dialect
+  const dialect = (state.turns[(state.handoff?.turn ?? 1) - 1] ?? open)?.dialect ?? agent.dialect
   return dialect === agent.dialect ? agent : { ...agent, dialect }
 }
 

@@ -25,7 +25,7 @@ import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 export const handOver = (run: Run): boolean => {
   const { state } = run
   const turn = turnLog(state).last()
-  if (turn === undefined || (state.handed?.turn ?? 0) > turn.turn) return false
+  if (turn === undefined || (state.handoff?.turn ?? 0) > turn.turn) return false
   const transfer = Calls.inOrder(turn.order, turn.completed).find(
     ({ error, kind, skipped }) => kind === "handoff" && error === undefined && skipped !== true
   )
@@ -62,7 +62,7 @@ const modelName = ({ model }: AnyAgent): string =>
 
 /** Returns whether the run was handed over to another agent than the one this loop drives. */
 export const isHandedOver = ({ agent, state }: Run): boolean =>
-  state.handed !== undefined && state.handed.agent !== agent.name && state.status.type === "running"
+  state.handoff !== undefined && state.handoff.agent !== agent.name && state.status.type === "running"
 
 /**
  * Returns the environment of the agent that a run was handed over to. If that agent cannot run, the run fails and can
@@ -74,8 +74,8 @@ export const entered = (run: Run): Effect.Effect<Environment, MemberError | RunC
 /** Returns the environment in which a stored run continues: that of the agent it was handed over to. */
 export const memberOf = (
   environment: Environment,
-  { handed }: Run["state"] | { readonly handed: Run["state"]["handed"] }
+  { handoff }: Run["state"] | { readonly handoff: Run["state"]["handoff"] }
 ): Effect.Effect<Environment, MemberError> =>
-  handed === undefined || handed.agent === environment.agent.name
+  handoff === undefined || handoff.agent === environment.agent.name
     ? Effect.succeed(environment)
-    : Effect.map(environment.member(handed.agent), (member) => ({ ...environment, ...member }))
+    : Effect.map(environment.member(handoff.agent), (member) => ({ ...environment, ...member }))

@@ -90,7 +90,7 @@ export const replyEvents = (
  */
 export const wantsRestart = (run: Run, cause: Cause.Cause<unknown>): Effect.Effect<boolean> => {
   const error = cause.reasons.find(Cause.isFailReason)?.error
-  const restarts = run.middleware.flatMap(({ restartReply }) => (restartReply === undefined ? [] : [restartReply]))
+  const restarts = run.middleware.flatMap(({ shouldRestart }) => (shouldRestart === undefined ? [] : [shouldRestart]))
   if (restarts.length === 0 || !(error instanceof ProviderError)) return Effect.succeed(false)
   const failure = { error, attempt: currentTurn(run).attempt }
   return run.restore(firstOf(restarts.map((restart) => restart(failure))))

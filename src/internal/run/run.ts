@@ -206,7 +206,7 @@ export interface Run extends Environment {
 export const now = (environment: Pick<Environment, "clock">): number => environment.clock.currentTimeMillisUnsafe()
 
 /** Returns the name of the agent that a run was handed over to, or else started with. */
-export const agentName = ({ agent, handed }: Pick<RunState, "agent" | "handed">): string => handed?.agent ?? agent
+export const agentName = ({ agent, handoff }: Pick<RunState, "agent" | "handoff">): string => handoff?.agent ?? agent
 
 /** Returns whether a run is active and at this phase. */
 export const isAt = ({ state: { status } }: Run, phase: Phase): boolean =>

@@ -50,7 +50,7 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       break
     case "agent_changed":
       // The next turn belongs to the other agent. The phase does not change: it is still the end of the last turn.
-      next.handed = { agent: event.to, turn: turnLog(next).length + 1 }
+      next.handoff = { agent: event.to, turn: turnLog(next).length + 1 }
       next.setPrompt(extend(promptLog(next), event.prompt))
       return
     case "turn_prepared":
@@ -142,7 +142,7 @@ const begin = (record: RunRecord): RunState => {
     taskId: event.taskId,
     forkedFrom: event.forkedFrom,
     agent: event.agent,
-    handed: undefined,
+    handoff: undefined,
     revision: 0,
     status: { type: "running", phase: "run_started" },
     context: event.context,

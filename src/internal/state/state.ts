@@ -28,7 +28,7 @@ export class State implements RunState {
   readonly input: ReadonlyArray<Message>
   readonly history: number
   readonly createdAt: number
-  handed: RunState["handed"]
+  handoff: RunState["handoff"]
   revision: number
   status: RunState["status"]
   context: RunState["context"]
@@ -59,7 +59,7 @@ export class State implements RunState {
     this.input = from.input
     this.history = from.history
     this.createdAt = from.createdAt
-    this.handed = from.handed
+    this.handoff = from.handoff
     this.revision = from.revision
     this.status = from.status
     this.context = from.context
@@ -168,7 +168,7 @@ export const result = <Output>(state: RunState, output: Output): RunResult<Outpu
   return {
     runId: state.runId,
     status: "completed",
-    agent: state.handed?.agent ?? state.agent,
+    agent: state.handoff?.agent ?? state.agent,
     output,
     text: answer(state) ?? "",
     usage: state.usage,

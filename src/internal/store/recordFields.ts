@@ -169,7 +169,7 @@ const makeStops = (words: Words) => {
 
   const forkedFrom = exactly<Run.ForkedFrom>()({ runId: Schema.String, revision: Schema.Int })
 
-  const handed = exactly<NonNullable<Run.RunState["handed"]>>()({ agent: Schema.String, turn: Schema.Int })
+  const handoff = exactly<NonNullable<Run.RunState["handoff"]>>()({ agent: Schema.String, turn: Schema.Int })
 
   const stop = Schema.Union([
     exactly<Extract<Run.Stop, { type: "pause" }>>()({
@@ -196,7 +196,7 @@ const makeStops = (words: Words) => {
     effects: Schema.optionalKey(effects)
   })
 
-  return { callLeft, completing, forkedFrom, handed, stop, errorInfo, status: makeStatus(words, errorInfo) }
+  return { callLeft, completing, forkedFrom, handoff, stop, errorInfo, status: makeStatus(words, errorInfo) }
 }
 
 const makeStatus = ({ phase, source }: Words, error: Schema.Codec<Run.ErrorInfo, unknown>) =>

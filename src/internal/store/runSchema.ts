@@ -267,7 +267,7 @@ const makeTurn = (fields: Fields, { message, messages, results }: Contents) => {
 }
 
 const makePart = (format: number, fields: Fields, contents: Contents) => {
-  const { completing, forkedFrom, handed, question, range, status, stop, usage } = fields
+  const { completing, forkedFrom, handoff, question, range, status, stop, usage } = fields
   const { message, messages } = contents
   const turn = makeTurn(fields, contents)
   const entry = Schema.Union([
@@ -288,7 +288,7 @@ const makePart = (format: number, fields: Fields, contents: Contents) => {
     taskId: absent(Schema.String),
     forkedFrom: absent(forkedFrom),
     agent: Schema.String,
-    handed: absent(handed),
+    handoff: absent(handoff),
     revision: Schema.Int,
     status,
     context: Storable.JsonObject,

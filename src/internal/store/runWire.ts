@@ -90,7 +90,7 @@ const bodyOf = (record: RunRecord, scope: PhaseEvent | undefined): Body => {
 
 /** Writes a part of a state. */
 export const part = (part: Part): object => {
-  const { completing, currentTurn, deferred, forkedFrom, handed, input, parentRunId, prompt, taskId, ...others } = part
+  const { completing, currentTurn, deferred, forkedFrom, handoff, input, parentRunId, prompt, taskId, ...others } = part
   const { turns, usage, ...rest } = others
   return {
     ...rest,
@@ -99,7 +99,7 @@ export const part = (part: Part): object => {
     ...(completing === undefined ? {} : { completing }),
     ...(deferred === undefined ? {} : { deferred }),
     ...(forkedFrom === undefined ? {} : { forkedFrom }),
-    ...(handed === undefined ? {} : { handed }),
+    ...(handoff === undefined ? {} : { handoff }),
     ...(currentTurn === undefined ? {} : { currentTurn: turnOf(currentTurn) }),
     ...(input === undefined ? {} : { input: input.map(messageOf) }),
     turns: turns.map(turnOf),

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type {
-  ApprovalNotFound,
+  QuestionNotFound,
   ConcurrentAppendError,
   RunBusy,
   RunCancelled,
@@ -122,7 +122,7 @@ const expire = Effect.fnUntraced(function* (
   { revision, runId }: RunHead
 ): Effect.fn.Return<
   boolean,
-  ApprovalNotFound | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
+  QuestionNotFound | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
 > {
   const now = yield* Clock.currentTimeMillis
   const open = yield* questions(store, runId)

@@ -53,7 +53,7 @@ export interface Session {
     readonly prompts: List<McpSchema.Prompt>
   }
   /** The unusable tools of the list, with the reason. */
-  readonly leftOut: ReadonlyMap<string, string>
+  readonly skippedTools: ReadonlyMap<string, string>
   /** Returns false once the line is known to be down. Over Streamable HTTP only a request can show that. */
   readonly isOpen: Effect.Effect<boolean>
   readonly measure: Measure
@@ -127,9 +127,9 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     return Effect.map(forget, () => options.onChange(change))
   }
   const wire = yield* openWire(server, handshake, options, { calls, requests, onNotification })
-  const leftOut = new Map<string, string>()
+  const skippedTools = new Map<string, string>()
   const leaveOut: Listing.LeaveOut = (list, names, why) => {
-    if (list === "tools") for (const name of names) leftOut.set(name, why)
+    if (list === "tools") for (const name of names) skippedTools.set(name, why)
     const few = firstOf(names)
     return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
   }
@@ -151,7 +151,7 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     lists: {
       tools: yield* listOf(
         Effect.suspend(() => {
-          leftOut.clear()
+          skippedTools.clear()
           return Effect.flatMap(measure("tools/list", client.listTools()), (tools) => usableTools(tools, leaveOut))
         })
       ),
@@ -161,7 +161,7 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
       ),
       prompts: yield* listOf(measure("prompts/list", client.listPrompts()))
     },
-    leftOut,
+    skippedTools,
     measure,
     send: (method, params) => measure(method, Listing.sent(transport, method, params, server.timeout)),
     isOpen: wire.isOpen,

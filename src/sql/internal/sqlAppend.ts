@@ -99,7 +99,7 @@ const unlessStored = Effect.fnUntraced(function* (
     if (areStored(records, yield* journal.between(runId, first - 1, records.length))) return
     if (first === 1) return yield* new RunExists({ runId })
   }
-  return yield* new ConcurrentAppendError({ runId, expectedSeq: first - 1, actualSeq: found?.revision ?? 0 })
+  return yield* new ConcurrentAppendError({ runId, expected: first - 1, actual: found?.revision ?? 0 })
 })
 
 // ---------------------------------------------------------------- after an append

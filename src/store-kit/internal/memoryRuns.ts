@@ -127,12 +127,12 @@ const append = (
   if (refused !== undefined) return Effect.fail(refused)
   const [{ revision, runId, workerId }] = records
   const run = kept.get(runId)
-  const actualSeq = run?.journal.length ?? 0
-  const expectedSeq = revision - 1
-  if (actualSeq !== expectedSeq) {
-    if (areStored(records, recordsOf(run, expectedSeq))) return Effect.void
-    if (expectedSeq === 0) return Effect.fail(new RunExists({ runId }))
-    return Effect.fail(new ConcurrentAppendError({ runId, expectedSeq, actualSeq }))
+  const actual = run?.journal.length ?? 0
+  const expected = revision - 1
+  if (actual !== expected) {
+    if (areStored(records, recordsOf(run, expected))) return Effect.void
+    if (expected === 0) return Effect.fail(new RunExists({ runId }))
+    return Effect.fail(new ConcurrentAppendError({ runId, expected, actual }))
   }
   for (const record of records) {
     const misfit = RunCodec.refusal(record)

@@ -176,8 +176,8 @@ const stillLast = (
   { revision, runId }: { readonly runId: string; readonly revision: number }
 ): Effect.Effect<void, Failure> =>
   Effect.flatMap(store.head(runId), (head) => {
-    const actualSeq = Option.getOrUndefined(head)?.revision ?? 0
-    return actualSeq === revision
+    const actual = Option.getOrUndefined(head)?.revision ?? 0
+    return actual === revision
       ? Effect.void
-      : Effect.fail(new ConcurrentAppendError({ runId, expectedSeq: revision - 1, actualSeq }))
+      : Effect.fail(new ConcurrentAppendError({ runId, expected: revision - 1, actual }))
   })

@@ -91,7 +91,7 @@ export interface Settings<E = never> {
 }
 
 /** The ways a process can be cut off at a commit. */
-export const ways: ReadonlyArray<Cut["way"]> = ["before", "unacknowledged", "after", "asleep"]
+export const ways: ReadonlyArray<Cut["way"]> = ["before", "unacknowledged", "after", "stalled"]
 
 /** The facts about a run that reached its end. */
 export interface Life {

@@ -21,7 +21,7 @@ import type { Machine } from "./replay/virtualProcess.ts"
 export interface Cut {
   readonly process: number
   readonly commit: number
-  readonly way: "before" | "unacknowledged" | "after" | "asleep"
+  readonly way: "before" | "unacknowledged" | "after" | "stalled"
 }
 
 /** The place where a run is interrupted: the number of the process and of its step, both counted from 1. */
@@ -132,7 +132,7 @@ export const watch = (
       commits++
       const way = cut !== undefined && cut.commit === commits ? cut.way : undefined
       if (doomed || way === "before") return die
-      if (way === "asleep") {
+      if (way === "stalled") {
         machine.stop()
         return Effect.andThen(Effect.yieldNow, stored(records, write))
       }

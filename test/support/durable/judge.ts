@@ -40,7 +40,8 @@ export const judge = Effect.fnUntraced(function* (
     compare(`${where} error`, expected.error, actual?.["tag"])
   }
   for (const [key, value] of Object.entries(expected.errorFields ?? {})) {
-    const camel = key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    // The revisions of a conflict are `expected_seq` and `actual_seq` in scripts.
+    const camel = key.replace(/_seq$/, "").replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
     compare(`${where} error.${key}`, value, inScript(world, actual?.[camel]))
   }
 })
