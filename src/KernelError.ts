@@ -140,10 +140,10 @@ export type ModelError =
 export type ModelCallError = Model.ProviderError | Run.ExtensionFailed | Run.MiddlewareTermination
 
 /**
- * Fails when the host stops a run from outside, with `RunOptions.stop`. The run stays at its last stored record.
+ * Fails when the driver of a stored run stops it. The run stays at its last stored record.
  *
- * - `CancellationError`: the host is shutting down, or no longer wants the run.
- * - `AgentCrashError`: this worker lost the lease of the run.
+ * - `CancellationError`: the process is shutting down.
+ * - `AgentCrashError`: the process lost its claim on the run (see `RunDriver.Claim`).
  *
  * @category errors
  * @since 0.1.0
@@ -222,7 +222,7 @@ export type SubmitError =
  * - `RunFinished`: a hook finished it without an answer.
  * - `MiddlewareTermination`: a hook or a middleware ended it on purpose.
  * - `RunCancelled`: `Kernel.cancel`, or `RunOptions.signal`, cancelled it.
- * - `CancellationError`, `AgentCrashError`: `RunOptions.stop` returned it.
+ * - `CancellationError`, `AgentCrashError`: its `RunDriver` stopped it.
  *
  * By its store:
  * - `StoreError`: a store of runs or media failed; resume the run.

@@ -11,12 +11,10 @@ import type { AgentId } from "./Address.ts"
 import type { CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
 import type { JsonObject } from "./kit/json.ts"
-import type { AgentCrashError, StopError, StoreError } from "./KernelError.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape } from "./Provider.ts"
 import type { Answer, RunRecord } from "./RunState.ts"
-import type { RunHead } from "./internal/store/runStoreTypes.ts"
 
 /**
  * The input of a run: text, media, contents, or a list of them.
@@ -51,21 +49,10 @@ export interface CommonOptions {
    */
   readonly address?: AgentId | undefined
   /**
-   * Called before each step of the run and of its children. A returned error stops the run at its last stored record:
-   * `CancellationError` when the host shuts down, `AgentCrashError` when the worker has lost the run.
-   */
-  readonly stop?: (() => StopError | undefined) | undefined
-  /**
    * Cancels the run when it is aborted, as `Kernel.cancel` does: the run is at rest with the status `cancelled`, and the
    * reason of the signal is kept as text.
    */
   readonly signal?: AbortSignal | undefined
-  /**
-   * Called with the stored head of the root run right before a `write` skill of the run or of its children is entered,
-   * to prove that the host still holds the run. If it fails with `AgentCrashError`, the skill is not entered and the
-   * run stops there. The revision of the run has already been compared.
-   */
-  readonly prove?: ((root: RunHead) => Effect.Effect<void, AgentCrashError | StoreError>) | undefined
   /**
    * Messages for the run while it is in progress. Each one becomes a user message of the next turn and part of the
    * journal, and leaves the queue once it is stored. A run whose answer is ready takes another turn when a message

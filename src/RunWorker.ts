@@ -4,52 +4,35 @@
  * A worker holds a run with a lease that it renews while the run is active. A worker that loses its lease stops at its
  * last record, and the store refuses everything it still appends. When a worker dies, its runs are claimed again after
  * their leases expire, with a backoff schedule. Runs that cannot be claimed cost little and do not hide one that can:
- * each poll reads a page of them, alternating between the oldest and the newest. A worker declines questions of its
+ * each poll reads a page of them, alternating between the oldest and the newest. A run past its deadline is claimed once
+ * more to report that, and then not until its agent allows more time. A worker declines questions of its
  * runs that are not answered in time (see `Policy.confirm`), whichever process asked them. A worker that is interrupted
  * starts no new run, lets each run finish its step, and releases its leases.
  *
  * @since 0.1.0
  */
 
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { isPassing } from "./internal/worker/retries.ts"
-import * as Worker from "./internal/worker/workerLoop.ts"
+import * as Worker from "./internal/worker/leasedRuns.ts"
+import { type Options, problem } from "./internal/worker/workerOptions.ts"
 import type { Kernel } from "./Kernel.ts"
 import type { ConfigInvalid } from "./KernelError.ts"
+import type { Runnable, Services } from "./RunDriver.ts"
 import type { RunStore } from "./RunStore.ts"
-import { type Options, problem, type Runnable, type TakeUp, type TakeUpError } from "./internal/worker/workerOptions.ts"
 
-export type { Options, Runnable, TakeUp, TakeUpError }
-
-/**
- * The services that all agents need together.
- *
- * @category models
- * @since 0.1.0
- */
-export type Services<A> = A extends Runnable<infer R> ? R : never
+export type { Options }
+export type { Runnable, Services, TakeUp, TakeUpError } from "./RunDriver.ts"
+export { isPassing } from "./RunDriver.ts"
 
 /** Options of agents that may need different services, and of a `resume` that may. */
 type Given<A extends Runnable<unknown>, R> = Options<Services<A> | R> & { readonly agents: ReadonlyArray<A> }
 
-export {
-  /**
-   * Returns true if a worker's run failed because of a temporary failure of its provider (see
-   * `KernelError.ProviderReason`). Use it as part of `retries`.
-   *
-   * @category guards
-   * @since 0.1.0
-   */
-  isPassing
-}
-
 // ---------------------------------------------------------------- running
 
 /**
- * Runs stored runs until it is interrupted. Fails with `ConfigInvalid` before it looks for runs if its options cannot
+ * Runs stored runs until it is interrupted. Fails with `ConfigInvalid` before it polls for runs if its options cannot
  * be used.
  *
  * @example
@@ -58,11 +41,10 @@ export {
  * @category running
  * @since 0.1.0
  */
-export const run = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+export const run = <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Effect.fn.Return<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> {
-  return yield* working(yield* Worker.make<Services<A> | R>(options), options)
-})
+): Effect.Effect<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> =>
+  Effect.flatMap(Worker.make<Services<A> | R>(options), (worker) => worker.run)
 
 /**
  * A worker that runs until the scope closes.
@@ -86,31 +68,10 @@ export interface Running {
  * @category running
  * @since 0.1.0
  */
-export const start = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+export const start = <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Effect.fn.Return<Running, ConfigInvalid, Kernel | RunStore | Services<A> | R | Scope.Scope> {
-  const worker = yield* Worker.make<Services<A> | R>(options)
-  yield* Effect.forkScoped(working(worker, options))
-  return { take: worker.take }
-})
-
-/**
- * Looks for runs until it is interrupted, then lets active runs finish their step. Fills a free place with a waiting
- * run at once, and claims an offered run at once.
- */
-const working = (worker: Worker.Worker, { pollInterval }: Pick<Options, "pollInterval">) => {
-  const looking = Effect.andThen(worker.look, Effect.sleep(Duration.toMillis(pollInterval ?? worker.pollInterval)))
-  const refilling = Effect.andThen(worker.freed, worker.lookOn)
-  const all = [
-    worker.offered,
-    Effect.forever(looking),
-    Effect.forever(refilling),
-    Effect.forever(worker.due),
-    worker.deadlines.watch(pollInterval ?? "5 seconds"),
-    worker.deadlines.keep
-  ]
-  return Effect.onInterrupt(Effect.raceAllFirst(all), () => worker.drain)
-}
+): Effect.Effect<Running, ConfigInvalid, Kernel | RunStore | Services<A> | R | Scope.Scope> =>
+  Effect.flatMap(Worker.make<Services<A> | R>(options), ({ run, take }) => Effect.as(Effect.forkScoped(run), { take }))
 
 /**
  * Runs stored runs until none is left to claim. Returns the number of runs it claimed. Fails with `ConfigInvalid` for
@@ -119,20 +80,10 @@ const working = (worker: Worker.Worker, { pollInterval }: Pick<Options, "pollInt
  * @category running
  * @since 0.1.0
  */
-export const runOnce = Effect.fnUntraced(function* <A extends Runnable<unknown>, R = never>(
+export const runOnce = <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Effect.fn.Return<number, ConfigInvalid, Kernel | RunStore | Services<A> | R> {
-  const worker = yield* Worker.make<Services<A> | R>(options)
-  const work = Effect.gen(function* () {
-    let taken = -1
-    for (let now = 0; now > taken; now = yield* worker.settled) {
-      taken = now
-      yield* worker.lookAtAll
-    }
-    return taken
-  })
-  return yield* Effect.onInterrupt(work, () => worker.drain)
-})
+): Effect.Effect<number, ConfigInvalid, Kernel | RunStore | Services<A> | R> =>
+  Effect.flatMap(Worker.make<Services<A> | R>(options), (worker) => worker.runOnce)
 
 /**
  * Runs a worker for the lifetime of a layer. Fails with `ConfigInvalid` for options that cannot be used.

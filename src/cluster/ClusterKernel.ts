@@ -19,25 +19,18 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Random from "effect/Random"
-import * as Schedule from "effect/Schedule"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { inTime } from "../kit/foreignCode.ts"
-import { randomId } from "../kit/randomId.ts"
 import { Kernel } from "../Kernel.ts"
-import { StoreError } from "../KernelError.ts"
-import { Limits } from "../Limits.ts"
 import { RunStore } from "../RunStore.ts"
-import * as RunWorker from "../RunWorker.ts"
+import * as RunDriver from "../RunDriver.ts"
 import { make as makeKernel } from "./internal/clusterVerbs.ts"
-import { drive } from "./internal/driveRun.ts"
-import type { Driver } from "./internal/driver.ts"
+import { driveMessage } from "./internal/driveMessage.ts"
 import { liveOf } from "./internal/liveOf.ts"
 import * as Messages from "./internal/messenger.ts"
 import * as OfferedRuns from "./internal/offeredRuns.ts"
-import * as Pulse from "./internal/pulse.ts"
-import * as Sweeper from "./internal/sweeper.ts"
+import * as RunnerClaim from "./internal/runnerClaim.ts"
+import * as UnsentRuns from "./internal/unsentRuns.ts"
 import { RunEntity } from "./RunEntity.ts"
 import { encodeLive } from "./internal/wire.ts"
 
@@ -50,7 +43,7 @@ import { encodeLive } from "./internal/wire.ts"
  * @since 0.1.0
  */
 export interface Options<R = never> extends Pick<
-  RunWorker.Options<R>,
+  RunDriver.Options<R>,
   "agents" | "workerId" | "retry" | "retries" | "resume" | "onRun"
 > {
   /**
@@ -59,14 +52,14 @@ export interface Options<R = never> extends Pick<
    */
   readonly drain?: Duration.Input | undefined
   /**
-   * Interval at which stalled runs are looked for whose message was lost, and how long such a run must have been idle.
-   * Queued runs are looked for every two seconds. Default: 20 seconds, twice the default `lockExpiration`.
+   * Interval of polling for stalled runs whose message was lost, and how long such a run must have been idle. Queued runs
+   * are polled for every two seconds. Default: 20 seconds, twice the default `lockExpiration`.
    */
-  readonly sweep?: Duration.Input | undefined
+  readonly pollInterval?: Duration.Input | undefined
 }
 
 /** Options of agents that may need different services, and of a `resume` that may. */
-type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.Services<A> | R> & {
+type Given<A extends RunDriver.Runnable<unknown>, R> = Options<RunDriver.Services<A> | R> & {
   readonly agents: ReadonlyArray<A>
 }
 
@@ -76,8 +69,8 @@ type Given<A extends RunWorker.Runnable<unknown>, R> = Options<RunWorker.Service
  * Makes this process a client of a cluster: runners run the runs that it starts, resumes or answers.
  *
  * Provide it with the usual kernel and store. It replaces both. Leaving `Kernel.run` or a stream does not stop the run;
- * `Kernel.cancel` does. Options that only the process of a run can use (`stop`, `signal`, `steering`, `prove`, `parts`,
- * `address`, `allowedSkills`, `onTaskComplete`) fail with `AgentConfigInvalid`.
+ * `Kernel.cancel` does. Options that only the process of a run can use (`signal`, `steering`, `parts`, `address`,
+ * `allowedSkills`, `onTaskComplete`) fail with `AgentConfigInvalid`.
  *
  * @example
  * const Client = ClusterKernel.layerClient.pipe(
@@ -115,60 +108,45 @@ export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStor
  * @category layers
  * @since 0.1.0
  */
-export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
+export const layer = <A extends RunDriver.Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Layer.Layer<Kernel | RunStore, never, Kernel | RunStore | Sharding | MessageStorage | RunWorker.Services<A> | R> =>
-  Layer.merge(layerClient, runner<RunWorker.Services<A> | R>(options))
+): Layer.Layer<Kernel | RunStore, never, Kernel | RunStore | Sharding | MessageStorage | RunDriver.Services<A> | R> =>
+  Layer.merge(layerClient, runner<RunDriver.Services<A> | R>(options))
 
 // ---------------------------------------------------------------- making
 
-/** Registers the entity of runs, and starts the sweeper. */
+/** Registers the entity of runs, and polls for runs without a message. */
 const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunStore | Sharding | R> =>
   Layer.unwrap(
     Effect.gen(function* () {
       const messenger = yield* Messages.make
-      const store = yield* RunStore
-      const driver = yield* driverOf(options, messenger)
-      const sweep = Duration.fromInputUnsafe(options.sweep ?? "20 seconds")
-      return Layer.merge(entityOf(driver), Sweeper.layer(store, messenger, sweep))
+      const interval = Duration.fromInputUnsafe(options.pollInterval ?? "20 seconds")
+      return Layer.merge(yield* entityOf(options, messenger), UnsentRuns.layer(yield* RunStore, messenger, interval))
     })
   )
 
-const driverOf = Effect.fnUntraced(function* <R>(options: Options<R>, { later }: Messages.Messenger) {
-  const { appendTimeout, cleanUpTimeout } = yield* Limits
-  const patienceMs = 6 * Duration.toMillis(appendTimeout)
-  const late = new StoreError({ operation: "bring a run to rest", reason: "timeout", detail: `${patienceMs} ms` })
-  const driver: Driver<R> = {
-    store: yield* RunStore,
-    kernel: yield* Kernel,
-    services: yield* Effect.context<RunStore | R>(),
-    workerId: options.workerId ?? `runner-${randomId(yield* Random.Random)}`,
-    leaseMs: 30_000,
-    soon: (asked) => inTime(asked, patienceMs, () => Effect.fail(late)),
-    agents: new Map(options.agents.map((agent) => [agent.name, agent])),
-    resume: options.resume,
-    onRun: options.onRun,
-    retries: options.retries ?? RunWorker.isPassing,
-    retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
-    drain: Duration.fromInputUnsafe(options.drain ?? "3 seconds"),
-    cleanUp: cleanUpTimeout,
-    pulse: yield* Pulse.make,
-    later
-  }
-  return driver
-})
-
-const entityOf = <R>(driver: Driver<R>) =>
-  RunEntity.toLayer(
+const entityOf = Effect.fnUntraced(function* <R>(options: Options<R>, messenger: Messages.Messenger) {
+  const { pollInterval: _, retries = RunDriver.isPassing, ...given } = options
+  // A run of a runner looks like a run of a worker, which has a lease.
+  const lease = { workerId: options.workerId ?? "runner", expiresAt: 0, isLive: false }
+  const driver = yield* RunDriver.make<RunDriver.Runnable<R>, R>({
+    ...given,
+    drain: options.drain ?? "3 seconds",
+    retries: (head) => retries({ ...head, lease })
+  }).pipe(Effect.orDie)
+  const claim = yield* RunnerClaim.make
+  const store = yield* RunStore
+  return RunEntity.toLayer(
     Effect.gen(function* () {
       const { host, port } = yield* Entity.CurrentRunnerAddress
       // A repeated message, and one for a run that was answered in the meantime, waits until the run is at rest.
       const one = Semaphore.makeUnsafe(1)
       return RunEntity.of({
-        Drive: ({ payload }) => one.withPermits(1)(drive(driver, payload)),
-        Follow: ({ payload: { after, runId } }) => Stream.map(liveOf(driver.store, runId, after), encodeLive),
+        Drive: ({ payload }) => one.withPermits(1)(driveMessage(driver, messenger, claim, payload)),
+        Follow: ({ payload: { after, runId } }) => Stream.map(liveOf(store, runId, after), encodeLive),
         Ping: () => Effect.succeed(`${host}:${port}`)
       })
     }),
     { concurrency: "unbounded", maxIdleTime: "30 seconds" }
   )
+})

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Policy, Provider, type RunEvent, RunStore } from "kernai"
 import { RunEntity } from "kernai/cluster"
 import { MockProvider } from "kernai/testing"
-import { client, clerk, desk, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
+import { client, clerk, clientMachine, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
 
 const headOf = (store: RunStore.RunStoreShape, runId: string) => Effect.map(store.head(runId), Option.getOrThrow)
 
@@ -76,9 +76,9 @@ describe("ClusterKernel", () => {
       const store = yield* RunStore.makeMemory
       const here = yield* client(store)
       const error = yield* Effect.flip(
-        Effect.provideContext(Kernel.run(clerk, "go", { runId: "r", stop: () => undefined }), here)
+        Effect.provideContext(Kernel.run(clerk, "go", { runId: "r", parts: true }), here)
       )
-      assert.deepInclude({ ...error }, { _tag: "AgentConfigInvalid", path: "options.stop" })
+      assert.deepInclude({ ...error }, { _tag: "AgentConfigInvalid", path: "options.parts" })
       assert.isTrue(Option.isNone(yield* store.head("r")))
     }).pipe(onOneMachine)
   )
@@ -305,7 +305,7 @@ describe("ClusterKernel", () => {
       const first = yield* Scope.provide(machine, scope)
       const others = runner(store, {}, { agents: [Agent.make({ instructions: "", model: "m" })] })
       yield* Scope.provide(Effect.provide(others, first), scope)
-      const here = yield* Effect.provide(client(store), yield* desk)
+      const here = yield* Effect.provide(client(store), yield* clientMachine)
       yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "r" }), here)
       yield* TestClock.adjust("30 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "queued")
@@ -353,7 +353,7 @@ describe("ClusterKernel", () => {
       const scope = yield* Scope.make()
       const first = yield* Scope.provide(machine, scope)
       yield* Scope.provide(Effect.provide(runner(store, { skills }), first), scope)
-      const here = yield* Effect.provide(client(store), yield* desk)
+      const here = yield* Effect.provide(client(store), yield* clientMachine)
       const running = yield* Effect.forkChild(Effect.provideContext(Kernel.run(clerk, "go", { runId: "r" }), here))
       yield* TestClock.adjust("2 seconds")
       assert.strictEqual(entered, 1)

@@ -5,6 +5,7 @@ import { MessageStorage, ShardingConfig } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { Kernel, KernelError, type Provider, RunStore } from "kernai"
 import { RunEntity } from "kernai/cluster"
+import { CurrentClaim } from "../../src/internal/run/claim.ts"
 import { withoutRevisionCheck } from "../support/brokenKernels.ts"
 import { clerk, client, kernelOn, machine, pay, runner, scripted } from "./support.ts"
 
@@ -77,7 +78,7 @@ const aLateAppend = (isEarly: boolean) =>
     const here = yield* machine
     const owner = isEarly
       ? Layer.build(thatAnswersEarly.pipe(Layer.provide(kernelOn(store, setting))))
-      : runner(store, setting, { sweep: "1 hour" })
+      : runner(store, setting, { pollInterval: "1 hour" })
     yield* Effect.provide(owner, here)
     yield* Effect.flatMap(Effect.provide(client(store, setting), here), (services) =>
       Effect.provideContext(Kernel.submit(clerk, "go", { runId: "r" }), services)
@@ -86,7 +87,8 @@ const aLateAppend = (isEarly: boolean) =>
     while (asked === 0) yield* TestClock.adjust("10 millis")
     const gone = new KernelError.CancellationError({ runId: "r" })
     const { revision } = Option.getOrThrow(yield* store.head("r"))
-    yield* Kernel.resume(clerk, "r", { stop: () => gone }).pipe(
+    yield* Kernel.resume(clerk, "r").pipe(
+      Effect.provideService(CurrentClaim, { stop: () => gone }),
       Effect.exit,
       Effect.provide(yield* Layer.build(kernelOn(store, setting)))
     )

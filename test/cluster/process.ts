@@ -129,7 +129,7 @@ const runner = (place: Place) =>
     agents: [agent],
     resume: verdicts(place.ledger),
     onRun: () => Effect.void,
-    sweep: 2 * place.lockExpiration,
+    pollInterval: 2 * place.lockExpiration,
     drain: place.lockExpiration / 3
   }).pipe(
     Layer.provide([

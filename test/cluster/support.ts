@@ -95,4 +95,4 @@ const machineOf = (config: Partial<ShardingConfig.ShardingConfig["Service"]>) =>
 export const machine = machineOf({})
 
 /** The machine of a client: its messages are read by runners when they look. */
-export const desk = machineOf({ runnerAddress: Option.none() })
+export const clientMachine = machineOf({ runnerAddress: Option.none() })

@@ -17,6 +17,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider, Replay, Scenario } from "kernai/testing"
+import { CurrentClaim } from "../../src/internal/run/claim.ts"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
 import { agent as workflows, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
@@ -207,7 +208,8 @@ describe("an answer to a task", () => {
         { callId: rome ?? "", approved: false, reason: "too far" }
       ]
       const stop = () => new KernelError.AgentCrashError({ runId: "r", agentId: "agent" })
-      yield* Effect.flip(Kernel.resume(agent, "r", { provider, answers: approvals, stop }))
+      const resumed = Kernel.resume(agent, "r", { provider, answers: approvals })
+      yield* Effect.flip(Effect.provideService(resumed, CurrentClaim, { stop }))
       assert.strictEqual((yield* Kernel.resume(agent, "r", { provider })).text, "done")
       const heard = provider.calls.flatMap(({ messages }) => messages.map(Message.text)).join()
       assert.include(heard, "sent to Oslo")

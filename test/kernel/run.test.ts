@@ -55,7 +55,7 @@ describe("Kernel.run", () => {
       const none = undefined
       const named = Agent.make({ instructions: "", model: "m", name: none, maxSteps: none, skills: none, prose: none })
       assert.deepStrictEqual(named, Agent.make({ instructions: "", model: "m" }))
-      const loose = { allowedSkills: none, parts: none, stop: none, workerId: none, context: none }
+      const loose = { allowedSkills: none, parts: none, signal: none, workerId: none, context: none }
       const first = yield* Kernel.run(named, "go", { ...loose, runId: none, history: none, provider: none })
       const again = { ...loose, approvals: none, replay: none, rewind: none, revision: none, provider: none }
       const result = yield* Kernel.resume(named, first.runId, again)

@@ -21,6 +21,7 @@ import {
   SkillRegistry
 } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { CurrentClaim, type RunClaim } from "../../src/internal/run/claim.ts"
 import { command, final } from "../support/blocks.ts"
 import { type Culprit, hostileValues, ways } from "../support/hostileValues.ts"
 
@@ -31,6 +32,7 @@ interface Door {
   readonly skills?: ReadonlyArray<Skill.AnySkill>
   readonly protocols?: ReadonlyArray<Protocol.AnyProtocol>
   readonly options?: Kernel.RunOptions
+  readonly claim?: RunClaim
   readonly around?: Layer.Layer<never>
   readonly store?: (store: RunStore.RunStoreShape) => RunStore.RunStoreShape
   readonly media?: (store: MediaStore.MediaStoreShape) => MediaStore.MediaStoreShape
@@ -185,7 +187,7 @@ const doors: ReadonlyArray<readonly [name: string, door: (bad: Bad) => Door]> = 
       around: Logger.layer([Logger.make(() => Effect.runSync(bad()))])
     })
   ],
-  ["the stop of a run", (bad) => ({ options: { stop: () => Effect.runSync(bad()) } })],
+  ["the claim of a run", (bad) => ({ claim: { stop: () => Effect.runSync(bad()) } })],
   [
     "the report of a task",
     (bad) => ({
@@ -264,7 +266,9 @@ const outcome = (door: Door) =>
         around
       ])
     )
-    const run = Kernel.run(agent, "go", { runId: "run", provider, ...options })
+    const run = Kernel.run(agent, "go", { runId: "run", provider, ...options }).pipe(
+      Effect.provideService(CurrentClaim, door.claim)
+    )
     const exit = yield* Effect.exit(Effect.provide(run, kernel))
     const stored = Option.getOrUndefined(yield* runs.load("run"))
     return { exit, status: stored?.status.type }

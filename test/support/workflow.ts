@@ -5,6 +5,7 @@ import { Effect, Fiber, Option, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, type KernelError, type Provider, type RunEvent, RunStore } from "kernai"
 import { Scenario } from "kernai/testing"
+import { CurrentClaim, type RunClaim } from "../../src/internal/run/claim.ts"
 import { of } from "./kernel.ts"
 
 export interface TaskText {
@@ -82,10 +83,16 @@ export const play = (script: Scenario.Script, options: Playing = {}) => {
   return follow(Kernel.stream(agent(settings), "go", { runId: "run", provider, ...rest }), still)
 }
 
-/** Takes a stored run up again, with a script. */
-export const takeUp = (script: Scenario.Script, options: Kernel.ResumeOptions & Pick<Playing, "agent"> = {}) => {
-  const { agent: settings, ...rest } = options
-  return follow(Kernel.resumeStream(agent(settings), "run", { provider: Scenario.scripted(script), ...rest }))
+/** Takes a stored run up again, with a script. A process whose claim says `stop` stops before its next step. */
+export const takeUp = (
+  script: Scenario.Script,
+  options: Kernel.ResumeOptions & Pick<Playing, "agent"> & Partial<Pick<RunClaim, "stop">> = {}
+) => {
+  const { agent: settings, stop, ...rest } = options
+  const claim = stop === undefined ? undefined : { stop }
+  return follow(Kernel.resumeStream(agent(settings), "run", { provider: Scenario.scripted(script), ...rest })).pipe(
+    Effect.provideService(CurrentClaim, claim)
+  )
 }
 
 /** When each task ran, in milliseconds of the test clock. */

@@ -21,8 +21,8 @@ import type { Messenger } from "./messenger.ts"
 import { failRefused, failureOf } from "./runEnd.ts"
 import { resumption } from "./wire.ts"
 
-/** A process of the cluster: a kernel that stores and reads runs, and the messages to their runners. */
-export interface Office {
+/** A client of the cluster: a kernel that stores and reads runs, and the messages to their runners. */
+export interface Client {
   readonly kernel: KernelShape
   /** The store of this process. */
   readonly store: RunStoreShape
@@ -37,8 +37,8 @@ type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
 type AnyAgent<Output, S extends AnySkill<unknown>, R> = Agent<Output, S, R, unknown>
 
 /** Creates the operations of a kernel. Leaving a run or its stream does not stop the run. */
-export const make = (office: Office): KernelShape => {
-  const { kernel, messenger } = office
+export const make = (client: Client): KernelShape => {
+  const { kernel, messenger } = client
   const created = <Output, S extends AnySkill<unknown>, R>(
     agent: AnyAgent<Output, S, R>,
     input: Input,
@@ -54,20 +54,20 @@ export const make = (office: Office): KernelShape => {
     submit: (agent, input, ...[options = {}]) => begin(agent, input, options),
     run: (agent, input, ...[options = {}]) =>
       Effect.flatMap(created(agent, input, options), (runId) =>
-        Effect.andThen(toRest(office, runId), resultOf(office, agent, runId))
+        Effect.andThen(toRest(client, runId), resultOf(client, agent, runId))
       ),
     stream: (agent, input, ...[options = {}]) =>
       typed(
         agent,
         Stream.unwrap(
           Effect.map(begin(agent, input, options), (runId) =>
-            concluded(eventsOf(office, runId), runId, resultOf(office, agent, runId))
+            concluded(eventsOf(client, runId), runId, resultOf(client, agent, runId))
           )
         ).pipe(Stream.catchTags(atRest))
       ),
     resume: (agent, runId, options = {}) =>
-      Effect.andThen(resume(office, runId, options), resumedOf(office, agent, runId)),
-    resumeStream: (agent, runId, options = {}) => typed(agent, resumeStream(office, agent, runId, options)),
+      Effect.andThen(resume(client, runId, options), resumedOf(client, agent, runId)),
+    resumeStream: (agent, runId, options = {}) => typed(agent, resumeStream(client, agent, runId, options)),
     parts: kernel.parts
   }
 }
@@ -85,12 +85,12 @@ const travels = (options: Pick<CommonOptions, (typeof here)[number]>): Effect.Ef
       )
 }
 
-const here = ["allowedSkills", "parts", "address", "stop", "signal", "prove", "steering", "onTaskComplete"] as const
+const here = ["allowedSkills", "parts", "address", "signal", "steering", "onTaskComplete"] as const
 
 // ---------------------------------------------------------------- starting
 
 /** Brings a new run to rest, and waits for it. Polls the head of the run to notice a dead runner or a lost message. */
-const toRest = ({ messenger, store }: Office, runId: string) => {
+const toRest = ({ messenger, store }: Client, runId: string) => {
   const isAtRest = Effect.map(store.head(runId), (head) =>
     Option.match(head, { onNone: () => true, onSome: ({ status }) => !underWay.has(status.type) })
   )
@@ -109,7 +109,7 @@ const toRest = ({ messenger, store }: Office, runId: string) => {
 
 const underWay: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted"])
 
-const eventsOf = ({ shared }: Office, runId: string) =>
+const eventsOf = ({ shared }: Client, runId: string) =>
   Stream.catchTag(follow(shared, runId, {}), "RunNotFound", (error) => Stream.fail(lost(error.message)))
 
 /** Emits the events of a run, with its result in the last one. Fails with the error of the run. */
@@ -130,11 +130,11 @@ const atRest = { RunPaused: () => Stream.empty, RunCancelled: () => Stream.empty
 
 /** Returns the result of a run at rest, or fails with its error. */
 const resultOf = <Output, S extends AnySkill<unknown>, R>(
-  office: Office,
+  client: Client,
   agent: AnyAgent<Output, S, R>,
   runId: string
 ): Effect.Effect<RunResult<Output>, RunError, Needs<R>> =>
-  Effect.catchTags(resumedOf(office, agent, runId), {
+  Effect.catchTags(resumedOf(client, agent, runId), {
     RunNotFound: (error) => Effect.fail(lost(error.message)),
     OutputInvalid: (error) => Effect.fail(lost(error.message)),
     QuestionNotFound: Effect.die,
@@ -145,7 +145,7 @@ const lost = (detail: string): StoreError => new StoreError({ operation: "read a
 
 /** Returns the result of a resumed run. The kernel of this process reads a completed run, which stores nothing. */
 const resumedOf = <Output, S extends AnySkill<unknown>, R>(
-  { kernel, store }: Office,
+  { kernel, store }: Client,
   agent: AnyAgent<Output, S, R>,
   runId: string
 ): Effect.Effect<RunResult<Output>, ResumeError, Needs<R>> =>
@@ -158,7 +158,7 @@ const resumedOf = <Output, S extends AnySkill<unknown>, R>(
 // ---------------------------------------------------------------- resuming
 
 /** Sends a resume, and waits until the run is at rest. Returns the previous revision of the run. */
-const resume = Effect.fnUntraced(function* ({ messenger, store }: Office, runId: string, options: ResumeOptions) {
+const resume = Effect.fnUntraced(function* ({ messenger, store }: Client, runId: string, options: ResumeOptions) {
   yield* travels(options)
   const { revision } = yield* stored(store, runId)
   if (options.revision !== undefined && options.revision !== revision) {
@@ -171,18 +171,18 @@ const resume = Effect.fnUntraced(function* ({ messenger, store }: Office, runId:
 
 /** Emits the events of a run from its resume until it is at rest. A completed run emits its end again. */
 const resumeStream = <Output, S extends AnySkill<unknown>, R>(
-  office: Office,
+  client: Client,
   agent: AnyAgent<Output, S, R>,
   runId: string,
   options: ResumeOptions
 ) =>
   Stream.unwrap(
-    Effect.map(stored(office.store, runId), ({ revision, status }) => {
+    Effect.map(stored(client.store, runId), ({ revision, status }) => {
       const after = status.type === "completed" ? revision - 1 : revision
-      const events = Stream.takeUntil(follow(office.shared, runId, { after, until: "end" }), isRestOf(runId))
-      const resumed = Stream.fromEffectDrain(resume(office, runId, options))
+      const events = Stream.takeUntil(follow(client.shared, runId, { after, until: "end" }), isRestOf(runId))
+      const resumed = Stream.fromEffectDrain(resume(client, runId, options))
       const both = Stream.merge(events, resumed, { haltStrategy: "left" })
-      return concluded(both, runId, resumedOf(office, agent, runId))
+      return concluded(both, runId, resumedOf(client, agent, runId))
     })
   ).pipe(Stream.catchTags(atRest))
 

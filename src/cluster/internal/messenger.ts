@@ -19,7 +19,7 @@ import { decodeLive } from "./wire.ts"
 export interface Messenger {
   /** Stores a message for a run. The owner of the run receives it, now or later. */
   readonly send: (message: Drive) => Effect.Effect<void, StoreError>
-  /** Sends a new run to its runner, without waiting. The sweeper covers a lost message. */
+  /** Sends a new run to its runner, without waiting. A lost message is found by polling. */
   readonly begin: (message: Drive) => Effect.Effect<void>
   /** Sends a message, and retries until it is stored. */
   readonly later: (message: Drive) => Effect.Effect<void>

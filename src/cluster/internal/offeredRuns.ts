@@ -2,7 +2,7 @@
  * A store that sends offered runs to the cluster.
  *
  * A submitted or answered run is offered with an expired lease. Otherwise the store is unchanged: the offer is stored
- * first, and the sweeper covers a message that does not reach the cluster.
+ * first, and a message that does not reach the cluster is found missing by polling.
  */
 
 import * as EntityAddress from "effect/cluster/EntityAddress"
@@ -19,7 +19,7 @@ import type { RunStoreShape } from "../../RunStore.ts"
 import { Drive, idOf, RunEntity } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
 
-/** Sends an offered run to the cluster. The sweeper covers a message that is not stored. */
+/** Sends an offered run to the cluster. A message that is not stored is found missing by polling. */
 export const offered = ({ send }: Messenger, { head }: RunStoreShape, runId: string): Effect.Effect<void> =>
   Effect.catchCause(
     Effect.flatMap(head(runId), (found) =>

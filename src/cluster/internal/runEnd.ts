@@ -1,13 +1,12 @@
 /** Converts the end of a run of a cluster to its typed result or error in another process. */
 
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { jsonObject, plain } from "../../kit/json.ts"
 import * as Errors from "../../KernelError.ts"
 import type { RunState } from "../../RunState.ts"
-import type { TakeUpError } from "../../RunWorker.ts"
+import type { TakeUpError } from "../../RunDriver.ts"
 
 const Failed = Schema.Union([
   Errors.AgentConfigInvalid,
@@ -46,11 +45,9 @@ const decodeFailed = Schema.decodeUnknownOption(Failed)
 const decodeRefused = Schema.decodeUnknownOption(Refused)
 const encodeRefused = Schema.encodeUnknownOption(Refused)
 
-/** Encodes the error of a resume for its caller. Returns undefined for a defect or an interruption. */
-export const refusal = (exit: Exit.Exit<unknown, TakeUpError>): Schema.Json | undefined => {
-  const error = Option.flatMap(Exit.findErrorOption(exit), encodeRefused)
-  return Option.getOrUndefined(Option.map(error, (error) => plain(error)))
-}
+/** Encodes the error of a resume for its caller. Undefined for an error that only this runner has. */
+export const refusal = (error: TakeUpError): Schema.Json | undefined =>
+  Option.getOrUndefined(Option.map(encodeRefused(error), (error) => plain(error)))
 
 /** Fails with the error of a resume that a run rejected. */
 export const failRefused = (refused: Schema.Json): Effect.Effect<never, typeof Refused.Type> =>

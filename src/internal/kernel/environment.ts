@@ -30,6 +30,7 @@ import { Telemetry, type TelemetryShape, make } from "../../Telemetry.ts"
 import { levelsOf } from "../agent/team.ts"
 import { guarded, referenceOf } from "../../kit/foreignCode.ts"
 import { extensionError, isSound } from "../errors/extensionError.ts"
+import { CurrentClaim, type RunClaim } from "../run/claim.ts"
 import { type Sink, addresses, publisher, soundRedactor } from "../run/listeners.ts"
 import { LiveTree, treesOf } from "../../store-kit/internal/liveTree.ts"
 import { chooser, membersOf } from "../run/members.ts"
@@ -62,6 +63,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       const random = Context.get(current, Random.Random)
       const holder = options.workerId ?? "local"
       const limits = limitsOf(built, current)
+      const claim = Context.get(current, CurrentClaim)
       const spawnLimits = agent.spawn ?? {
         ...spawnDefaults,
         maxDepth: Math.max(spawnDefaults.maxDepth, levelsOf<Agent<unknown, AnySkill<unknown>, R, unknown>>(agent))
@@ -91,15 +93,17 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         ),
         isFull: sink.isFull,
         batch: sink.batch,
-        stop: soundStop(options.stop),
+        stop: soundStop(claim?.stop),
         signal: options.signal,
-        prove: soundProof(options.prove),
+        prove: soundProof(claim?.prove),
         parent: undefined,
         steering: undefined,
         spawn,
         onTaskComplete: options.onTaskComplete
       }
-      return body(environment, () => newRunId(random)).pipe(
+      const made = body(environment, () => newRunId(random))
+      // Runs that its skills start are not under its claim.
+      return (claim === undefined ? made : Effect.provideService(made, CurrentClaim, undefined)).pipe(
         Effect.provideService(Limits, limits),
         Effect.provideService(ForbidReal, referenceOf(built, current, ForbidReal))
       )
@@ -142,7 +146,7 @@ const extensionsOf = (built: Built, current: Context.Context<never>) => ({
 const spawn = spawner(resume)
 
 /** Wraps `prove` so that any failure but `AgentCrashError` becomes a `StoreError`. */
-const soundProof = (prove: CommonOptions["prove"]): Environment["prove"] =>
+const soundProof = (prove: RunClaim["prove"]): Environment["prove"] =>
   prove === undefined
     ? undefined
     : (root) =>
@@ -160,7 +164,7 @@ const soundProof = (prove: CommonOptions["prove"]): Environment["prove"] =>
         )
 
 /** Wraps `stop` so that an exception stops the run with `ExtensionFailed`. */
-const soundStop = (stop: CommonOptions["stop"]): Environment["stop"] =>
+const soundStop = (stop: RunClaim["stop"] | undefined): Environment["stop"] =>
   stop === undefined
     ? undefined
     : () => {

@@ -1,5 +1,5 @@
 /**
- * Manages a worker's lease on a run: renews it until it is lost, and releases it after the work.
+ * Claims runs by leases of their store. A lease is renewed until it is lost, and released after the attempt.
  */
 
 import * as Cause from "effect/Cause"
@@ -9,21 +9,27 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape as RunStore } from "../../RunStore.ts"
-import { inTime } from "../../kit/foreignCode.ts"
+import { inTime, logIgnored } from "../../kit/foreignCode.ts"
+import { flat } from "../../kit/text.ts"
 import { monotonic } from "../../kit/time.ts"
 import { ifHeld, offer } from "../kernel/queue.ts"
+import type { Claim } from "./driverModel.ts"
 
-/** The worker, and how long its leases last without renewal. */
+/** A process that may hold leases. */
 export interface Holder {
   readonly store: RunStore
   readonly workerId: string
-  readonly leaseMs: number
   /** Limits how long to wait for the store. */
-  readonly soon: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E | StoreError>
+  readonly timed: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E | StoreError>
+}
+
+/** A worker, and how long its leases last without renewal. */
+export interface Leases extends Holder {
+  readonly leaseMs: number
 }
 
 /** A lease in this process. */
-export interface Held {
+interface Held {
   /**
    * When the lease expires without renewal, by the monotonic clock of this process. It never expires earlier in the
    * store.
@@ -34,11 +40,37 @@ export interface Held {
   renewal?: Fiber.Fiber<unknown, unknown>
 }
 
+/** Acquires the lease of a run. Undefined if another worker was faster, or if the store failed. */
+export const acquire = Effect.fnUntraced(function* (
+  leases: Leases,
+  head: RunHead
+): Effect.fn.Return<Claim | undefined> {
+  const { leaseMs, store, timed, workerId } = leases
+  const { runId } = head
+  const clock = yield* Clock.clockWith(Effect.succeed)
+  // Measured from before the request, so that the lease never expires earlier in the store.
+  const lease: Held = { until: monotonic(clock) + leaseMs, lost: false }
+  const exit = yield* Effect.exit(timed(store.acquire(runId, { workerId, lease: leaseMs, seen: head })))
+  if (Exit.isSuccess(exit)) {
+    return {
+      isLost: () => lease.lost || monotonic(clock) >= lease.until,
+      prove: (root) => proves(leases, root),
+      keep: renew(leases, runId, lease),
+      release: Effect.ignore(letGo(leases, runId, lease))
+    }
+  }
+  if (isTaken(exit.cause)) return undefined
+  yield* logIgnored(`a worker could not claim run ${flat(runId)}`)(exit.cause)
+  // The lease may have been acquired although the store reported an error.
+  yield* Effect.ignore(giveBack(leases, runId))
+  return undefined
+})
+
 /** Errors of releasing a lease: the store failed, or the run was removed or claimed by another worker. */
 type GiveBackError = RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError
 
 /** Renews a lease until it expires or another worker takes it. */
-export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Holder, runId: string, lease: Held) {
+const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: Leases, runId: string, lease: Held) {
   while (!lease.lost) {
     yield* Effect.sleep(Math.min(leaseMs / 3, yield* leftOf(lease)))
     const left = yield* leftOf(lease)
@@ -58,21 +90,21 @@ export const renew = Effect.fnUntraced(function* ({ leaseMs, store, workerId }: 
  * Returns whether a worker holds a run, given its head. An expired lease is acquired again if the run has not changed,
  * because the clock of the store may have been changed.
  */
-export const proves = ({ leaseMs, soon, store, workerId }: Holder, head: RunHead): Effect.Effect<boolean, StoreError> =>
+const proves = ({ leaseMs, store, timed, workerId }: Leases, head: RunHead): Effect.Effect<boolean, StoreError> =>
   head.lease?.workerId === workerId && head.lease.isLive
     ? Effect.succeed(true)
-    : soon(store.acquire(head.runId, { workerId, lease: leaseMs, seen: head })).pipe(
+    : timed(store.acquire(head.runId, { workerId, lease: leaseMs, seen: head })).pipe(
         Effect.as(true),
         Effect.catch((error) => (error._tag === "StoreError" ? Effect.fail(error) : Effect.succeed(false)))
       )
 
-/** Releases a run after any outcome of the work. */
-export const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, GiveBackError> =>
-  lease.lost ? Effect.void : Effect.andThen(lastRenewal(lease), giveBack(holder, runId))
+/** Releases a lease after any outcome of the attempt. */
+const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, GiveBackError> =>
+  Effect.suspend(() => (lease.lost ? Effect.void : Effect.andThen(lastRenewal(lease), giveBack(holder, runId))))
 
 /** Releases a lease if it is held. A run that another worker can continue is offered instead. */
-export const giveBack = ({ soon, store, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
-  soon(
+export const giveBack = ({ store, timed, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
+  timed(
     ifHeld(store, runId, workerId, ({ status: { type } }) =>
       type === "waiting" || type === "cancelled" || type === "completed"
         ? store.release(runId, workerId)
@@ -97,6 +129,6 @@ const lastRenewal = Effect.fnUntraced(function* (lease: Held) {
 const leftOf = ({ until }: Held): Effect.Effect<number> => Effect.map(now, (now) => Math.max(0, until - now))
 
 /** Returns the time of the monotonic clock, which measures a worker's own leases. */
-export const now: Effect.Effect<number> = Clock.clockWith((clock) => Effect.sync(() => monotonic(clock)))
+const now: Effect.Effect<number> = Clock.clockWith((clock) => Effect.sync(() => monotonic(clock)))
 
 const no = Exit.succeed(false)

@@ -1,38 +1,29 @@
 /**
- * Decides when and how often a run that crashed or failed may be claimed again, and fails it after too many crashes
- * without progress.
+ * Decides when and how often a run that crashed or failed may be attempted again.
  */
 
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound } from "../../KernelError.ts"
-import { type Phase, type RunRecord, advance } from "../../RunState.ts"
+import type { Phase, RunRecord } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { isTransient } from "../errors/failedCall.ts"
-import { flat } from "../../kit/text.ts"
-import { scoped } from "../run/publish.ts"
-import { stepOf } from "../state/state.ts"
-import { randomId } from "../../kit/randomId.ts"
-import { type Holder, giveBack } from "./lease.ts"
 
 /**
- * Whether a run may be claimed: after a wait, in milliseconds from its last record; never again, after this many
- * attempts; or not now, because it has changed since its head was read.
+ * Whether a run may be attempted: from a time, in milliseconds since the epoch; never again, after this many attempts;
+ * or not now, because it has changed since its head was read.
  */
 export type Patience =
-  | { readonly _tag: "Wait"; readonly millis: number }
+  | { readonly _tag: "From"; readonly at: number }
   | { readonly _tag: "Exhausted"; readonly attempts: number }
-  | { readonly _tag: "Moved" }
+  | { readonly _tag: "Changed" }
 
 /**
- * Decides whether a run may be claimed.
+ * Decides whether a run may be attempted.
  *
- * Attempts are counted from the journal, so all workers agree. They are the resumes since the run or one of its tasks
+ * Attempts are counted from the journal, so all processes agree. They are the resumes since the run or one of its tasks
  * last made progress, or since the run paused or was answered by a person.
  */
 export const patience = Effect.fnUntraced(function* (
@@ -41,7 +32,7 @@ export const patience = Effect.fnUntraced(function* (
   head: RunHead
 ): Effect.fn.Return<Patience, StoreError> {
   const records = yield* recent(store, head)
-  if (records.at(-1)?.revision !== head.revision) return { _tag: "Moved" }
+  if (records.at(-1)?.revision !== head.revision) return { _tag: "Changed" }
   let resumes: Array<number> = []
   for (const record of records) {
     if (isProgress(record) || isPause(record) || record.delta.answers !== undefined) resumes = []
@@ -53,7 +44,7 @@ export const patience = Effect.fnUntraced(function* (
     resumes = resumes.filter((at) => at >= progressAt)
   }
   const attempts = resumes.length
-  // After its first crash a run is claimed without a wait. A failed run has already had its first attempt.
+  // After its first crash a run is attempted without a wait. A failed run has already had its first attempt.
   const waits = head.status.type === "failed" ? attempts : attempts - 1
   const step = yield* Schedule.toStep(retry)
   let millis = 0
@@ -62,7 +53,7 @@ export const patience = Effect.fnUntraced(function* (
     if (Option.isNone(next)) return { _tag: "Exhausted", attempts }
     millis = Duration.toMillis(next.value[1])
   }
-  return { _tag: "Wait", millis }
+  return { _tag: "From", at: Math.max(millis === 0 ? 0 : head.updatedAt + millis, notBefore(head)) }
 })
 
 /** Returns the tasks below a run while its calls are in flight. In other phases no task is active. */
@@ -71,29 +62,19 @@ export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effec
     ? Effect.map(store.list({ rootRunId: head.runId }), (tree) => tree.filter(({ runId }) => runId !== head.runId))
     : Effect.succeed([])
 
-/** Returns whether a run failed with a transient error while a worker held it. */
+/**
+ * Returns true if a worker's run failed because of a temporary failure of its provider (see
+ * `KernelError.ProviderReason`). Use it as part of `retries`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
 export const isPassing = ({ lease, status }: RunHead): boolean =>
   lease !== undefined &&
   status.type === "failed" &&
   status.error.tag === "ProviderError" &&
   isTransient(status.error.fields?.["reason"]) &&
   status.error.fields?.["shouldRetry"] !== false
-
-/**
- * Fails a run after too many attempts, without its agent and its hooks, which could crash the process again. Fails if
- * the run has changed since its head was read.
- */
-export const giveUp = Effect.fnUntraced(function* (
-  holder: Holder,
-  head: RunHead,
-  attempts: number
-): Effect.fn.Return<void, RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError> {
-  const { leaseMs, soon, store, workerId } = holder
-  const { runId } = head
-  yield* soon(store.acquire(runId, { workerId, lease: leaseMs, seen: head }))
-  yield* Effect.ensuring(soon(fail(holder, head, attempts)), Effect.ignore(giveBack(holder, runId)))
-  yield* Effect.logError(`run ${flat(runId)} failed: ${reasonOf(attempts)}`)
-}, Effect.uninterruptible)
 
 /** Returns when one of these runs last made progress. */
 const lastProgress = Effect.fnUntraced(function* (
@@ -108,6 +89,12 @@ const lastProgress = Effect.fnUntraced(function* (
   }
   return last
 })
+
+/** Returns the time from which the provider of a failed run takes calls again, in milliseconds since the epoch. */
+const notBefore = ({ status }: RunHead): number => {
+  const at = status.type === "failed" ? status.error.fields?.["retryAt"] : undefined
+  return typeof at === "number" ? at : 0
+}
 
 const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_call_started", "tool_call_completed"])
 
@@ -126,23 +113,3 @@ const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_com
  */
 const isPause = (record: RunRecord): boolean =>
   record.events.some((event) => event.type === "paused" || event.type === "run_cancelled")
-
-const fail = Effect.fnUntraced(function* ({ store, workerId }: Holder, { revision, runId }: RunHead, attempts: number) {
-  const state = Option.getOrUndefined(yield* store.load(runId))
-  if (state?.revision !== revision) return
-  const at = yield* Clock.currentTimeMillis
-  const error = { tag: "AgentCrashError", message: reasonOf(attempts), fields: { runId, attempts } }
-  const record: RunRecord = {
-    runId,
-    revision: revision + 1,
-    op: "phase",
-    events: [scoped(state, stepOf(state), at, { type: "run_failed", error })],
-    delta: {},
-    createdAt: at,
-    workerId: `${workerId}#${randomId(yield* Random.Random)}`
-  }
-  yield* store.append([record], advance(state, record))
-})
-
-const reasonOf = (attempts: number): string =>
-  `its worker crashed or lost it ${attempts} times without progress, so no worker tries it again`

@@ -3,26 +3,26 @@
 import * as Singleton from "effect/cluster/Singleton"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { answerBy } from "../../RunDriver.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
-import { answerBy } from "../../internal/worker/deadlines.ts"
-import * as Pages from "../../internal/worker/runPages.ts"
+import * as Pages from "../../store-kit/RunPages.ts"
 import { Drive } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
 
-/** Runs the sweeper on one runner of the cluster. Messages for an active run change nothing. */
+/** Polls the store on one runner of the cluster. Messages for an active run change nothing. */
 export const layer = (store: RunStoreShape, { send }: Messenger, interval: Duration.Duration) => {
   const millis = Duration.toMillis(interval)
-  const bring = ({ revision, runId }: RunHead) => send(new Drive({ runId, revision }))
-  const looking = { list: store.list, isFull: () => false }
-  const queued = Pages.make(["queued"], { ...looking, consider: bring })
+  const sent = ({ revision, runId }: RunHead) => send(new Drive({ runId, revision }))
+  const polling = { list: store.list, isFull: () => false }
+  const queued = Pages.make(["queued"], { ...polling, consider: sent })
   const lost = Pages.make(["running", "interrupted"], {
-    ...looking,
-    consider: (head, now) => (head.updatedAt < now - millis ? bring(head) : Effect.void)
+    ...polling,
+    consider: (head, now) => (head.updatedAt < now - millis ? sent(head) : Effect.void)
   })
   // The message for the deadline of a question may be lost, too.
   const late = Pages.make(["waiting"], {
-    ...looking,
-    consider: (head, now) => ((answerBy(head) ?? Infinity) < now - millis ? bring(head) : Effect.void)
+    ...polling,
+    consider: (head, now) => ((answerBy(head) ?? Infinity) < now - millis ? sent(head) : Effect.void)
   })
   const often = Duration.min(interval, Duration.seconds(2))
   const both = Effect.all(
@@ -32,5 +32,5 @@ export const layer = (store: RunStoreShape, { send }: Messenger, interval: Durat
     ],
     { concurrency: "unbounded", discard: true }
   )
-  return Singleton.make("kernai/sweeper", both)
+  return Singleton.make("kernai/unsent-runs", both)
 }

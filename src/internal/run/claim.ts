@@ -1,0 +1,24 @@
+/**
+ * The claim under which the driver of stored runs resumes a run, given to the kernel with the fiber.
+ */
+
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type { AgentCrashError, StopError, StoreError } from "../../KernelError.ts"
+import type { RunHead } from "../../RunStore.ts"
+
+/** How a run finds out that its process gives it up, or has lost it. */
+export interface RunClaim {
+  /** Called before each step of the run and of its children. A returned error stops the run at its last record. */
+  readonly stop: () => StopError | undefined
+  /**
+   * Called with the stored head of the root run right before a `write` skill of the run or of its children is entered.
+   * If it fails with `AgentCrashError`, the skill is not entered and the run stops there.
+   */
+  readonly prove?: ((root: RunHead) => Effect.Effect<void, AgentCrashError | StoreError>) | undefined
+}
+
+/** The claim of the run that this fiber resumes. Runs that its skills start have none. */
+export const CurrentClaim = Context.Reference<RunClaim | undefined>("kernai/internal/run/CurrentClaim", {
+  defaultValue: () => undefined
+})

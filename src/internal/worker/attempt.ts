@@ -1,0 +1,139 @@
+/**
+ * Attempts a run once: claims it, resumes it until it stops, gives the claim back and reports.
+ */
+
+import * as Cause from "effect/Cause"
+import type * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import type { Kernel } from "../../Kernel.ts"
+import { AgentCrashError, CancellationError } from "../../KernelError.ts"
+import type { RunHead, RunStore } from "../../RunStore.ts"
+import { causeText, inTime, messageOf, tagOf } from "../../kit/foreignCode.ts"
+import { flat, logText } from "../../kit/text.ts"
+import { CurrentClaim, type RunClaim } from "../run/claim.ts"
+import { type DueRuns, defer } from "./dueRuns.ts"
+import type { Asked, Claim, Options, Runnable, TakeUpError } from "./driverModel.ts"
+import type { Holder } from "./lease.ts"
+import type { Places } from "./driverPlaces.ts"
+
+/** A driver, as far as an attempt needs it. */
+export interface Attempter<R> extends Holder {
+  readonly kernel: Kernel["Service"]
+  readonly services: Context.Context<RunStore | R>
+  readonly options: Pick<Options<R>, "resume" | "onRun">
+  readonly places: Places
+  /** How long a run may take to finish its step when its attempt is interrupted. */
+  readonly drain: Duration.Duration
+  readonly cleanUpTimeout: Duration.Duration
+  /** Runs that need nothing before a time, which is not computed again. */
+  readonly due: DueRuns
+}
+
+/** Attempts a run of an agent. Undefined without a claim. If it is interrupted, the run first finishes its step. */
+export const attempt = <R>(
+  attempter: Attempter<R>,
+  head: RunHead,
+  agent: Runnable<R>,
+  claimed: Effect.Effect<Claim | undefined>,
+  how: Asked | undefined
+): Effect.Effect<Exit.Exit<unknown, TakeUpError> | undefined> => {
+  const whole = Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(claimed, (claim) => {
+      if (claim === undefined) return Effect.succeed(undefined)
+      let isDraining = false
+      const resumed = resume(attempter, head, agent, claim, how, () => isDraining)
+      return Effect.flatMap(Effect.forkDetach(Effect.interruptible(resumed), { startImmediately: true }), (fiber) => {
+        const drained = Effect.suspend(() => {
+          isDraining = true
+          return endOf(fiber, attempter)
+        })
+        return restore(Fiber.await(fiber)).pipe(
+          Effect.catchCause(() => drained),
+          Effect.tap(() => claim.release ?? Effect.void),
+          Effect.tap((exit) => report(attempter, head, exit))
+        )
+      })
+    })
+  )
+  return attempter.places.hold(Effect.provideContext(whole, attempter.services))
+}
+
+/** Resumes a run under a claim. Losing the claim interrupts it immediately. */
+const resume = <R>(
+  { due, kernel, options, workerId }: Attempter<R>,
+  head: RunHead,
+  agent: Runnable<R>,
+  { isLost, keep, prove }: Claim,
+  how: Asked | undefined,
+  isDraining: () => boolean
+): Effect.Effect<unknown, TakeUpError, RunStore | R> => {
+  const { runId } = head
+  const lost = () => new AgentCrashError({ runId, agentId: agent.name })
+  const claim: RunClaim = {
+    stop: () => {
+      if (isLost()) return lost()
+      return isDraining() ? new CancellationError({ runId }) : undefined
+    },
+    prove:
+      prove === undefined
+        ? undefined
+        : (root) => Effect.flatMap(prove(root), (isProven) => (isProven ? Effect.void : Effect.fail(lost())))
+  }
+  const resumed = Effect.gen(function* () {
+    const given = options.resume?.(head)
+    const own = Effect.isEffect(given) ? yield* Effect.tapError(given, () => defer(due, head)) : given
+    return yield* kernel.resume(agent, runId, { ...own, ...how, workerId })
+  }).pipe(Effect.provideService(CurrentClaim, claim))
+  return keep === undefined
+    ? resumed
+    : Effect.raceFirst(
+        resumed,
+        Effect.andThen(
+          keep,
+          Effect.suspend(() => Effect.fail(lost()))
+        )
+      )
+}
+
+/** Waits until a run has finished its step, then interrupts it. Code that does not stop is abandoned. */
+const endOf = <A, E>(
+  fiber: Fiber.Fiber<A, E>,
+  { cleanUpTimeout, drain }: Pick<Attempter<never>, "cleanUpTimeout" | "drain">
+): Effect.Effect<Exit.Exit<A, E>> => {
+  const abandoned = Effect.succeed<Exit.Exit<A, E>>(Exit.interrupt())
+  return inTime(Fiber.await(fiber), drain, () => {
+    fiber.interruptUnsafe()
+    return inTime(Fiber.await(fiber), cleanUpTimeout, () => abandoned)
+  })
+}
+
+/** Reports the end of an attempt, with the current head of the run if the store responds. */
+export const report = <R>(
+  { options: { onRun }, store, timed }: Pick<Attempter<R>, "options" | "store" | "timed">,
+  head: RunHead,
+  exit: Exit.Exit<unknown, TakeUpError>
+): Effect.Effect<void> =>
+  onRun === undefined
+    ? logOutcome(head.runId, exit)
+    : Effect.flatMap(
+        Effect.orElseSucceed(timed(store.head(head.runId)), () => Option.none()),
+        (now) =>
+          onRun(
+            Option.getOrElse(now, () => head),
+            exit
+          )
+      )
+
+/** Logs why a run stopped: a failure as a sentence, a defect with its stack. */
+const logOutcome = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> => {
+  if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return Effect.void
+  const why = Option.match(Cause.findErrorOption(exit.cause), {
+    onNone: () => causeText(exit.cause),
+    onSome: (error) => `${tagOf(error)}: ${messageOf(error)}`
+  })
+  return Effect.logInfo(`run ${flat(runId)} stopped`, logText(why))
+}

@@ -1,0 +1,213 @@
+/**
+ * The driver of stored runs: what happens to a run that this process has, however it got it.
+ */
+
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
+import { Kernel } from "../../Kernel.ts"
+import { AgentCrashError, ConfigInvalid } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
+import { inTime, logIgnored } from "../../kit/foreignCode.ts"
+import { randomId } from "../../kit/randomId.ts"
+import { flat } from "../../kit/text.ts"
+import { type Attempter, attempt, report } from "./attempt.ts"
+import type { Asked, Claim, Driven, Next, Options, RunDriver, Runnable } from "./driverModel.ts"
+import * as DueRuns from "./dueRuns.ts"
+import { giveUp } from "./giveUp.ts"
+import { isTaken } from "./lease.ts"
+import * as Places from "./driverPlaces.ts"
+import { answerBy, declineLate } from "./questionDeadlines.ts"
+import { isPassing, patience } from "./retries.ts"
+
+/** A driver with what its process knows of runs. */
+export interface Driver<R> extends Attempter<R>, RunDriver {
+  readonly options: Options<R>
+  readonly agents: ReadonlyMap<string, Runnable<R>>
+  readonly retry: Schedule.Schedule<unknown>
+  /** Decides what a run needs next. Not to be attempted unless `isFree`: another process may be at work on it. */
+  readonly next: (head: RunHead, isFree?: Effect.Effect<boolean, StoreError>) => Effect.Effect<Next, StoreError>
+}
+
+/** Creates a driver without runs. */
+export const make = Effect.fnUntraced(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<Driver<R>, ConfigInvalid, Kernel | RunStore | R> {
+  const { concurrency = Infinity, drain = "4 seconds" } = options
+  const refused = problem(options)
+  if (refused !== undefined) return yield* refused
+  const { appendTimeout, cleanUpTimeout } = yield* Limits
+  // A query may take longer than an append, but needs a limit.
+  const limit = 6 * Duration.toMillis(appendTimeout)
+  const late = new StoreError({
+    operation: "look for runs",
+    reason: "timeout",
+    detail: `it took longer than ${limit} ms`
+  })
+  const driver: Driver<R> = {
+    kernel: yield* Kernel,
+    store: yield* RunStore,
+    services: yield* Effect.context<RunStore | R>(),
+    options,
+    agents: new Map(options.agents.map((agent) => [agent.name, agent])),
+    workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
+    retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
+    places: Places.make(concurrency),
+    drain: Duration.fromInputUnsafe(drain),
+    cleanUpTimeout,
+    due: DueRuns.make(),
+    timed: (effect) => inTime(effect, limit, () => Effect.fail(late)),
+    next: (head, isFree) => driver.timed(next(driver, head, isFree)),
+    attempt: (head, claim, how) => {
+      const agent = driver.agents.get(head.agent)
+      return agent === undefined ? Effect.succeed(undefined) : attempt(driver, head, agent, claim, how)
+    },
+    drive: (runId, claim, how) => drive(driver, runId, claim, how)
+  }
+  return driver
+})
+
+/** Returns the error for invalid options. */
+export const problem = ({ concurrency = 1 }: Pick<Options, "concurrency">): ConfigInvalid | undefined =>
+  concurrency >= 1
+    ? undefined
+    : new ConfigInvalid({ path: "concurrency", reason: "a worker must run at least one run at a time" })
+
+// ---------------------------------------------------------------- deciding
+
+const next = Effect.fnUntraced(function* <R>(
+  driver: Driver<R>,
+  head: RunHead,
+  isFree: Effect.Effect<boolean, StoreError> = Effect.succeed(true)
+): Effect.fn.Return<Next, StoreError> {
+  const { agents, due, options, retry, store } = driver
+  const now = yield* Clock.currentTimeMillis
+  const later = DueRuns.dueLater(due, head, now)
+  if (later !== undefined) return waitUntil(later)
+  const { type } = head.status
+  const agent = agents.get(head.agent)
+  if (type === "completed" || type === "cancelled") return { _tag: "Rest" }
+  if (type === "waiting") return yield* nextOfWaiting(driver, head, now)
+  if (type === "failed" && !(options.retries ?? isPassing)(head)) return { _tag: "Rest" }
+  if (agent === undefined) return { _tag: "UnknownAgent" }
+  if (!(yield* isFree)) return { _tag: "Rest" }
+  const patient = yield* patience(store, retry, head)
+  if (patient._tag === "Changed") return { _tag: "Changed" }
+  if (patient._tag === "From") return patient.at > now ? waitUntil(patient.at) : { _tag: "Attempt" }
+  if (type !== "failed") return yield* abandon(driver, head, agent, patient.attempts)
+  DueRuns.setDue(due, head, Infinity)
+  return { _tag: "Rest" }
+})
+
+/** Declines the questions of a waiting run after their deadline. */
+const nextOfWaiting = <R>(driver: Driver<R>, head: RunHead, now: number): Effect.Effect<Next> => {
+  const until = answerBy(head)
+  if (until === undefined) return Effect.succeed({ _tag: "Rest" })
+  if (until > now) return Effect.succeed(waitUntil(until))
+  if (!driver.agents.has(head.agent)) return Effect.succeed({ _tag: "UnknownAgent" })
+  return Effect.matchEffect(driver.timed(declineLate(driver.store, head)), {
+    onSuccess: () => Effect.succeed<Next>({ _tag: "Changed" }),
+    onFailure: (error) =>
+      Effect.as(Effect.logDebug("questions were not declined in time", error), waitUntil(now + DueRuns.deferredMs))
+  })
+}
+
+/** Fails a run after too many attempts. */
+const abandon = Effect.fnUntraced(function* <R>(
+  driver: Driver<R>,
+  head: RunHead,
+  agent: Runnable<R>,
+  attempts: number
+): Effect.fn.Return<Next> {
+  const { runId } = head
+  const exit = yield* Effect.exit(giveUp(driver, head, attempts))
+  if (Exit.isSuccess(exit)) {
+    yield* report(driver, head, Exit.fail(new AgentCrashError({ runId, agentId: agent.name })))
+    return { _tag: "Changed" }
+  }
+  if (!isTaken(exit.cause)) yield* logIgnored(`a worker could not fail run ${flat(runId)}`)(exit.cause)
+  yield* DueRuns.defer(driver.due, head)
+  return { _tag: "Changed" }
+})
+
+const waitUntil = (until: number): Next => (until === Infinity ? { _tag: "Rest" } : { _tag: "Wait", until })
+
+// ---------------------------------------------------------------- driving
+
+/**
+ * Attempts a run until it is at rest.
+ *
+ * Only the store decides: whatever error an attempt has, the head of the run is read again. A process whose append was
+ * refused waits and reads it again, because another process may have the run, and may die.
+ */
+const drive = Effect.fnUntraced(function* <R>(
+  driver: Driver<R>,
+  runId: string,
+  claim: Claim,
+  how: Asked | undefined
+): Effect.fn.Return<Driven> {
+  let seen = 0
+  for (let failures = 0; ; failures++) {
+    const head = yield* headOf(driver, runId)
+    if (head === undefined) return { _tag: "AtRest" }
+    const { revision } = head
+    if (revision !== seen) failures = 0
+    seen = revision
+    const isAsked = how?.revision === revision && head.status.type !== "completed"
+    const step: Next = isAsked ? { _tag: "Attempt" } : yield* Effect.orElseSucceed(driver.next(head), () => changed)
+    switch (step._tag) {
+      case "Attempt": {
+        const exit = yield* driver.attempt(head, Effect.succeed(claim), isAsked ? how : undefined)
+        if (exit === undefined) break
+        if (Exit.isSuccess(exit)) return { _tag: "AtRest" }
+        const error = Option.getOrUndefined(Exit.findErrorOption(exit))
+        const after = yield* headOf(driver, runId)
+        if (after === undefined || (after.revision !== revision && !isUnderWay(after))) continue
+        if (isAsked && error !== undefined && after.revision === revision) return { _tag: "Refused", error }
+        break
+      }
+      case "Wait":
+        if (!isUnderWay(head)) return { _tag: "AtRest", next: { revision, at: step.until } }
+        yield* Effect.sleep(Math.min(longestPause, step.until - (yield* Clock.currentTimeMillis)))
+        continue
+      case "Rest":
+        if (!isUnderWay(head)) return { _tag: "AtRest" }
+        break
+      case "UnknownAgent":
+        yield* Effect.logWarning(`run ${flat(runId)} waits for a process with the agent ${flat(head.agent)}`)
+        break
+      case "Changed":
+        break
+    }
+    yield* Effect.sleep(yield* pause(failures))
+  }
+})
+
+const changed: Next = { _tag: "Changed" }
+
+/** Returns whether a process is at work on a run, or should be. */
+const isUnderWay = ({ status: { type } }: RunHead): boolean =>
+  type === "queued" || type === "running" || type === "interrupted"
+
+/** Returns the head of a run, and retries until the store responds. Returns undefined for a removed run. */
+const headOf = <R>({ store, timed }: Driver<R>, runId: string): Effect.Effect<RunHead | undefined> =>
+  timed(store.head(runId)).pipe(
+    Effect.tapError((error) => Effect.logDebug(`the head of run ${flat(runId)} could not be read`, error)),
+    Effect.retry(Schedule.spaced("1 second")),
+    Effect.map(Option.getOrUndefined),
+    Effect.orDie
+  )
+
+/**
+ * Returns the milliseconds to wait for another process that may have the run: one to three seconds at first, later up to
+ * half a minute.
+ */
+const pause = (failures: number): Effect.Effect<number> =>
+  Effect.map(Random.next, (chance) => Math.min(longestPause, (1_000 + 2_000 * chance) * 2 ** Math.min(failures, 5)))
+
+const longestPause = 30_000

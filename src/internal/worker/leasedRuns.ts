@@ -1,0 +1,256 @@
+/**
+ * Gets runs by leases of their store: polls for runs, hears of offers, claims those that need an attempt.
+ */
+
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Semaphore from "effect/Semaphore"
+import * as Stream from "effect/Stream"
+import type { Kernel } from "../../Kernel.ts"
+import type { ConfigInvalid } from "../../KernelError.ts"
+import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
+import { logIgnored } from "../../kit/foreignCode.ts"
+import { flat } from "../../kit/text.ts"
+import { emitOffer, emitted, onOffer } from "../../store-kit/Offers.ts"
+import * as Pages from "../../store-kit/RunPages.ts"
+import { isOverdue } from "../run/deadline.ts"
+import * as Driver from "./driver.ts"
+import type { TakeUpError } from "./driverModel.ts"
+import * as DueRuns from "./dueRuns.ts"
+import { type Leases, acquire } from "./lease.ts"
+import { deadlineIn } from "./questionDeadlines.ts"
+import { tasksOf } from "./retries.ts"
+import { type Options, leaseDefault, problem } from "./workerOptions.ts"
+
+/** A worker, which gets runs by leases. */
+export interface Worker {
+  /** Runs stored runs until it is interrupted. Then lets each run finish its step, and releases the leases. */
+  readonly run: Effect.Effect<never>
+  /** Runs stored runs until none is left to claim. Returns how many it claimed. */
+  readonly runOnce: Effect.Effect<number>
+  /** Claims a run now, if it can be claimed and a place is free. */
+  readonly take: (runId: string) => Effect.Effect<void>
+}
+
+/** A worker's driver, its leases, and its runs in progress. */
+interface State<R> extends Leases {
+  readonly driver: Driver.Driver<R>
+  readonly orphanMs: number
+  /** Runs that are claimed, being claimed, or being released. */
+  readonly claims: Map<string, Fiber.Fiber<unknown>>
+  /** The revisions of runs when they were claimed. A run without progress since waits for the next poll. */
+  readonly revisions: Map<string, number>
+  /** Held while a run is considered for a place. */
+  readonly one: Semaphore.Semaphore
+  claimed: number
+  isDraining: boolean
+}
+
+/** Creates a worker without runs. */
+export const make = Effect.fnUntraced(function* <R>(
+  options: Options<R>
+): Effect.fn.Return<Worker, ConfigInvalid, Kernel | RunStore | R> {
+  const refused = problem(options)
+  if (refused !== undefined) return yield* refused
+  const driver = yield* Driver.make<R>({ ...options, concurrency: options.concurrency ?? 1 })
+  const worker: State<R> = {
+    driver,
+    store: driver.store,
+    workerId: driver.workerId,
+    timed: driver.timed,
+    leaseMs: Duration.toMillis(options.lease ?? leaseDefault),
+    orphanMs: Duration.toMillis(options.orphanAfter ?? "10 minutes"),
+    claims: new Map(),
+    revisions: new Map(),
+    one: Semaphore.makeUnsafe(1),
+    claimed: 0,
+    isDraining: false
+  }
+  const polls = pollsOf(worker)
+  const { due, places, store } = driver
+  const often = options.pollInterval ?? (store.offers === undefined ? "1 second" : "5 seconds")
+  const check = (runId: string) => checked(worker, runId)
+  const take = (runId: string) => Effect.suspend(() => (isBusy(worker) ? Effect.void : check(runId)))
+  const all = [
+    Effect.andThen(Stream.runForEach(offersOf(store), take), Effect.never),
+    Effect.forever(Effect.flatMap(DueRuns.nextDue(due), check)),
+    Effect.forever(Effect.andThen(polls.poll, Effect.sleep(often))),
+    Effect.forever(Effect.andThen(places.freed, polls.refill)),
+    polls.questions(options.pollInterval ?? "5 seconds")
+  ]
+  const drained = Effect.onInterrupt(() => drain(worker))
+  return {
+    run: drained(Effect.raceAllFirst(all)),
+    runOnce: drained(
+      Effect.gen(function* () {
+        for (let before = -1; worker.claimed > before;) {
+          before = worker.claimed
+          yield* polls.all
+          yield* Fiber.awaitAll(worker.claims.values())
+        }
+        return worker.claimed
+      })
+    ),
+    take
+  }
+})
+
+// ---------------------------------------------------------------- polling
+
+/** The polls of a worker for runs of which nobody told it. */
+const pollsOf = <R>(worker: State<R>) => {
+  const { places, store } = worker.driver
+  const list = (filter: Parameters<typeof store.list>[0]) => worker.timed(store.list(filter))
+  const forPlaces: Pages.Polling = {
+    list,
+    // A run that takes the last place may not be the last one of its page.
+    consider: (head) => Effect.tap(consider(worker, head), () => Effect.sync(places.isFull)),
+    isFull: places.isFull,
+    one: worker.one
+  }
+  // Separate pages, so that thousands of failed runs do not hide one that can continue.
+  const running = Pages.make(["queued", "running", "interrupted"], forPlaces)
+  const failed = Pages.make(["failed"], forPlaces)
+  const waiting = Pages.make(["waiting"], {
+    list,
+    consider: (head) => consider(worker, head),
+    isFull: () => false,
+    size: waitingPage
+  })
+  const alone = Semaphore.makeUnsafe(1).withPermits(1)
+  // In turn, so that neither kind takes every place.
+  const next = inTurn(Effect.andThen(running.next, failed.next), Effect.andThen(failed.next, running.next))
+  const more = inTurn(running.next, Effect.andThen(failed.next, running.next))
+  return {
+    /** Claims runs from the next page. */
+    poll: alone(
+      Effect.suspend(() => {
+        worker.revisions.clear()
+        places.unwant()
+        return next
+      })
+    ),
+    /** Claims runs from the next page, except those that made no progress since the last poll. */
+    refill: alone(
+      Effect.suspend(() => {
+        places.unwant()
+        return more
+      })
+    ),
+    /** Reads all waiting runs, then the next page of them at each interval. */
+    questions: (interval: Duration.Input) =>
+      Effect.andThen(waiting.all, Effect.forever(Effect.andThen(Effect.sleep(interval), waiting.next))),
+    /** Claims all runs that can be claimed now. */
+    all: Effect.all([waiting.all, running.all, failed.all], { discard: true })
+  }
+}
+
+/** Number of waiting runs per page, so that a new question among ten thousand is found within two minutes. */
+const waitingPage = 1_000
+
+/** Runs the next one of these effects each time, in turn. */
+const inTurn = (...effects: ReadonlyArray<Effect.Effect<void>>): Effect.Effect<void> => {
+  let turn = 0
+  return Effect.suspend(() => effects[turn++ % effects.length] ?? Effect.void)
+}
+
+/** Emits runs as they are offered. Dropped offers are found by polling. */
+const offersOf = (store: RunStore["Service"]): Stream.Stream<string> => {
+  const here = emitted((listener) => onOffer(store, listener))
+  return store.offers === undefined ? here : Stream.merge(here, store.offers)
+}
+
+// ---------------------------------------------------------------- one run
+
+/** Considers one run now. If its store fails, a later poll finds the run. */
+const checked = <R>(worker: State<R>, runId: string): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const head = Option.getOrUndefined(yield* worker.timed(worker.store.head(runId)))
+    if (head === undefined || head.parentRunId !== undefined) return
+    if (head.status.type === "waiting") return yield* consider(worker, head)
+    yield* worker.one.withPermits(1)(
+      Effect.suspend(() => (isBusy(worker) || worker.driver.places.isFull() ? Effect.void : consider(worker, head)))
+    )
+  }).pipe(Effect.catchCause(logIgnored(`a worker could not check run ${flat(runId)}`)))
+
+const isBusy = <R>({ driver, isDraining }: State<R>): boolean => isDraining || driver.places.isFull()
+
+/** Claims a run if it can be attempted now, or notes when it is due. */
+const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead) {
+  const { claims, driver, orphanMs, revisions } = worker
+  const { lease, revision, runId } = head
+  if (!driver.agents.has(head.agent) || claims.has(runId) || revisions.get(runId) === revision) return
+  if (lease?.isLive === true) return
+  const next = yield* driver.next(head, lease === undefined ? isOrphan(worker.store, head, orphanMs) : undefined)
+  if (next._tag === "Wait") DueRuns.setDue(driver.due, head, next.until)
+  if (next._tag !== "Attempt") return
+  const deadline = driver.agents.get(head.agent)?.budget.deadline
+  if (deadline !== undefined && (yield* worker.timed(isOverdue(worker.store, head, Duration.toMillis(deadline))))) {
+    return DueRuns.setDue(driver.due, head, Infinity)
+  }
+  yield* claim(worker, head)
+})
+
+/** Returns whether neither a run nor one of its tasks has had a record for a while. */
+const isOrphan = Effect.fnUntraced(function* (
+  store: RunStore["Service"],
+  head: RunHead,
+  millis: number
+): Effect.fn.Return<boolean, StoreError> {
+  const since = (yield* Clock.currentTimeMillis) - millis
+  if (head.updatedAt > since) return false
+  const tasks = yield* tasksOf(store, head)
+  return tasks.every((task) => task.updatedAt <= since)
+})
+
+/** Attempts a run under a lease. The caller waits only until the store has responded to the claim. */
+const claim = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead) {
+  const { claims, driver, revisions } = worker
+  const { runId } = head
+  const answered = Deferred.makeUnsafe<void>()
+  const answer = () => Deferred.doneUnsafe(answered, Exit.void)
+  const acquired = Effect.tap(acquire(worker, head), (lease) =>
+    Effect.sync(() => {
+      if (lease !== undefined) {
+        worker.claimed++
+        revisions.set(runId, head.revision)
+      }
+      answer()
+    })
+  )
+  const begun = Effect.map(Effect.forkDetach(driver.attempt(head, acquired)), (fiber) => {
+    claims.set(runId, fiber)
+    fiber.addObserver((ended) => {
+      claims.delete(runId)
+      answer()
+      const exit = Exit.isSuccess(ended) ? ended.value : undefined
+      if (exit !== undefined && Exit.isFailure(exit) && !worker.isDraining) stopped(worker, runId, exit.cause)
+    })
+  })
+  yield* Effect.uninterruptible(begun)
+  yield* Deferred.await(answered)
+})
+
+/** Decides now, not at the next poll, when a run that stopped is retried, or its questions are declined. */
+const stopped = <R>(worker: State<R>, runId: string, cause: Cause.Cause<TakeUpError>): void => {
+  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
+  const until = error?._tag === "RunPaused" ? deadlineIn(error.metadata) : undefined
+  if (until !== undefined) DueRuns.setDue(worker.driver.due, { runId, revision: 0 }, until)
+  emitOffer(worker.store, runId)
+}
+
+/** Lets every run finish its step, then releases the leases. A store or listener that hangs is abandoned. */
+const drain = <R>(worker: State<R>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    worker.isDraining = true
+    const { cleanUpTimeout, drain } = worker.driver
+    return Effect.ignore(
+      Effect.timeoutOption(Fiber.interruptAll(worker.claims.values()), Duration.sum(drain, cleanUpTimeout))
+    )
+  })

@@ -1,0 +1,95 @@
+/**
+ * Polls a store for runs without a live lease, page by page.
+ *
+ * Queries alternate between the next page of the oldest runs and the page of the newest. Thousands of runs that nobody
+ * can continue therefore neither cost much nor hide a new run.
+ *
+ * @since 0.1.0
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
+import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../RunStore.ts"
+import { logIgnored } from "../kit/foreignCode.ts"
+
+/**
+ * Reads the runs of a store page by page.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pages {
+  /** Reads the next page of the oldest runs. Between two of these pages, reads the page of the newest runs. */
+  readonly next: Effect.Effect<void>
+  /** Reads all pages, beginning with the first. */
+  readonly all: Effect.Effect<void>
+}
+
+/**
+ * How pages are read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Polling {
+  readonly list: RunStoreShape["list"]
+  readonly consider: (head: RunHead, now: number) => Effect.Effect<void, StoreError>
+  readonly isFull: () => boolean
+  /** Held while a run is considered, so that two queries never consider the same run or claim the same place. */
+  readonly one?: Semaphore.Semaphore | undefined
+  /** Runs per page. Default: 100. */
+  readonly size?: number | undefined
+}
+
+/**
+ * Creates the pages of unclaimed root runs with these statuses. `consider` gets each run in turn, unless `isFull`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (status: ReadonlyArray<RunStatus["type"]>, polling: Polling): Pages => {
+  const { consider, isFull, list, one = Semaphore.makeUnsafe(1), size = 100 } = polling
+  let after: RunHead | undefined
+  // Runs that arrive while the pages are read are left for the next pass. Otherwise a steady stream of runs would keep
+  // the reader at the end.
+  let until = Infinity
+  let areMoreBehind = false
+
+  const page = Effect.fnUntraced(
+    function* (order: "oldest" | "newest") {
+      if (isFull()) return false
+      const now = yield* Clock.currentTimeMillis
+      const filter = { status, roots: true, unleased: true, order, limit: size } as const
+      const isOldest = order === "oldest"
+      const heads = yield* list(isOldest && after !== undefined ? { ...filter, after } : filter)
+      for (const head of isOldest ? heads : heads.toReversed()) {
+        const isConsidered = Effect.suspend(() => {
+          if (isFull()) return Effect.succeed(false)
+          if (isOldest) after = head.createdAt > until ? undefined : head
+          // An unreadable run must not hide the runs after it.
+          return Effect.as(Effect.catchCause(consider(head, now), notPolled), true)
+        })
+        if (!(yield* one.withPermits(1)(isConsidered))) return false
+      }
+      if (isOldest && heads.length < size) after = undefined
+      return isOldest && after !== undefined
+    },
+    Effect.catchCause((cause) => Effect.as(notPolled(cause), false))
+  )
+
+  return {
+    // Alternates, so that a new run need not wait until all earlier pages are read.
+    next: Effect.gen(function* () {
+      if (after === undefined) until = yield* Clock.currentTimeMillis
+      areMoreBehind = yield* page(areMoreBehind ? "newest" : "oldest")
+    }),
+    all: Effect.gen(function* () {
+      after = undefined
+      until = Infinity
+      while (yield* page("oldest"));
+    })
+  }
+}
+
+const notPolled = logIgnored("a worker could not poll for runs")

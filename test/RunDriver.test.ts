@@ -1,0 +1,225 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  Agent,
+  Kernel,
+  KernelError,
+  MediaStore,
+  Policy,
+  ProtocolRegistry,
+  Provider,
+  RunDriver,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
+import { MockProvider } from "kernai/testing"
+import { agent, clerk } from "./support/clerk.ts"
+
+const process = (
+  store: RunStore.RunStoreShape,
+  pay: Effect.Effect<string> = Effect.succeed("ok"),
+  model: Layer.Layer<Provider.Provider> = clerk("paid")
+) =>
+  Kernel.layer.pipe(
+    Layer.provide([
+      SkillRegistry.layer(
+        Skill.dynamic("pay", { description: "pays", inputSchema: { type: "object" }, execute: () => pay })
+      ),
+      ProtocolRegistry.layer(),
+      MediaStore.layerMemory,
+      model
+    ]),
+    Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
+  )
+
+const submit = (runId: string) => Kernel.submit(agent, "pay eva", { runId })
+
+const headOf = (runId: string) => RunStore.RunStore.use((store) => Effect.map(store.head(runId), Option.getOrThrow))
+
+const statusOf = (runId: string) => Effect.map(headOf(runId), ({ status }) => status.type)
+
+const always: RunDriver.Claim = { isLost: () => false }
+
+const given = (options: Partial<RunDriver.Options> = {}) =>
+  RunDriver.make({ agents: [agent], onRun: () => Effect.void, ...options })
+
+describe("RunDriver", () => {
+  it.effect("drives the runs that a queue delivers, and those it delivers again later", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let calls = 0
+      const busy = new KernelError.ProviderError({
+        provider: "p",
+        reason: "rate_limited",
+        detail: "later",
+        retryAt: 60_000
+      })
+      const provider: Provider.ProviderShape = {
+        name: "p",
+        stream: (request) => (calls++ === 0 ? Stream.fail(busy) : MockProvider.make("at last").stream(request))
+      }
+      yield* Effect.gen(function* () {
+        const driver = yield* given({ retries: () => true })
+        const messages = yield* Queue.unbounded<string>()
+        const driven: Array<RunDriver.Driven> = []
+        yield* Effect.forkChild(
+          Effect.forever(
+            Effect.gen(function* () {
+              const runId = yield* Queue.take(messages)
+              const now = yield* driver.drive(runId, always)
+              driven.push(now)
+              if (now._tag === "AtRest" && now.next !== undefined) {
+                yield* Effect.sleep(now.next.at)
+                yield* Queue.offer(messages, runId)
+              }
+            })
+          )
+        )
+        yield* submit("r")
+        yield* Queue.offer(messages, "r")
+        yield* TestClock.adjust("59 seconds")
+        const { revision } = yield* headOf("r")
+        assert.deepStrictEqual(driven, [{ _tag: "AtRest", next: { revision, at: 60_000 } }])
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(driven.slice(1), [{ _tag: "AtRest" }])
+        assert.strictEqual(yield* statusOf("r"), "completed")
+      }).pipe(Effect.provide(process(store, undefined, Layer.succeed(Provider.Provider, provider))))
+    })
+  )
+
+  it.effect("returns the deadline of a question, and declines the question when it is asked then", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.gen(function* () {
+        const driver = yield* given()
+        yield* submit("r")
+        const first = yield* driver.drive("r", always)
+        const at = 5 * 60_000
+        assert.deepInclude({ ...first }, { next: { revision: (yield* headOf("r")).revision, at } })
+        assert.deepStrictEqual(yield* driver.next(yield* headOf("r")), { _tag: "Wait", until: at })
+        yield* TestClock.adjust("5 minutes")
+        assert.deepStrictEqual(yield* driver.next(yield* headOf("r")), { _tag: "Changed" })
+        assert.deepStrictEqual(yield* driver.next(yield* headOf("r")), { _tag: "Attempt" })
+        assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
+        assert.strictEqual(yield* statusOf("r"), "completed")
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            process(store),
+            Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))
+          )
+        )
+      )
+    })
+  )
+
+  it.effect("resumes a run at rest as it is asked to, and returns the error of a run that refuses", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.gen(function* () {
+        const driver = yield* given()
+        yield* submit("r")
+        assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
+        const { revision } = yield* headOf("r")
+        const answer = (callId: string, revision: number) =>
+          driver.drive("r", always, { revision, answers: [{ callId, approved: true }] })
+        const wrong = yield* answer("another", revision)
+        assert.deepInclude(wrong._tag === "Refused" ? { ...wrong.error } : {}, { _tag: "QuestionNotFound" })
+        const [question] = yield* Kernel.questions("r")
+        assert.deepStrictEqual(yield* answer(question?.callId ?? "", revision - 1), { _tag: "AtRest" })
+        assert.strictEqual(yield* statusOf("r"), "waiting")
+        assert.deepStrictEqual(yield* answer(question?.callId ?? "", revision), { _tag: "AtRest" })
+        assert.strictEqual(yield* statusOf("r"), "completed")
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            process(store),
+            Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+          )
+        )
+      )
+    })
+  )
+
+  it.effect("stops a run whose claim is lost, and enters no write skill that its claim cannot prove (R-5)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let [asked, paid, released] = [0, 0, 0]
+      yield* Effect.gen(function* () {
+        const driver = yield* given()
+        yield* submit("r")
+        yield* submit("s")
+        const attempt = (claim: Partial<RunDriver.Claim>, runId = "r") =>
+          Effect.flatMap(headOf(runId), (head) =>
+            driver.attempt(head, Effect.succeed({ ...always, release: Effect.sync(() => void released++), ...claim }))
+          )
+        const tags = (exit: Exit.Exit<unknown, RunDriver.TakeUpError> | undefined) =>
+          exit === undefined ? "none" : Option.getOrThrow(Exit.findErrorOption(exit))._tag
+        assert.strictEqual(tags(yield* attempt({ isLost: () => true })), "AgentCrashError")
+        const unproven = { prove: () => Effect.sync(() => (asked++, false)) }
+        assert.strictEqual(tags(yield* attempt(unproven)), "AgentCrashError")
+        assert.deepStrictEqual([asked, paid, released], [1, 0, 2])
+        const kept = yield* Effect.forkChild(attempt({ keep: Effect.sleep("1 second") }, "s"))
+        yield* TestClock.adjust("2 seconds")
+        assert.strictEqual(tags(yield* Fiber.join(kept)), "AgentCrashError")
+        assert.deepStrictEqual([paid, released], [1, 3])
+        const head = yield* headOf("r")
+        assert.isUndefined(yield* driver.attempt(head, Effect.succeed(undefined)))
+        assert.deepStrictEqual(yield* headOf("r"), head)
+      }).pipe(
+        Effect.provide(
+          process(
+            store,
+            Effect.suspend(() => (paid++, Effect.never))
+          )
+        )
+      )
+    })
+  )
+
+  it.effect("drives as many runs at once as it has places, and lets each finish its step when interrupted", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const gate = yield* Deferred.make<string>()
+      let entered = 0
+      const pay = Effect.suspend(() => {
+        entered++
+        return Deferred.await(gate)
+      })
+      yield* Effect.gen(function* () {
+        const driver = yield* given({ concurrency: 2 })
+        const ids = ["a", "b", "c"]
+        yield* Effect.forEach(ids, submit)
+        const driving = yield* Effect.forEach(ids, (id) => Effect.forkChild(driver.drive(id, always)))
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(entered, 2)
+        const stopping = yield* Effect.forkChild(Fiber.interruptAll(driving))
+        yield* TestClock.adjust("1 second")
+        yield* Deferred.succeed(gate, "ok")
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.join(stopping)
+        const results = yield* Effect.forEach(ids, (id) =>
+          Effect.map(
+            Stream.runCollect(store.read(id)),
+            (records) => records.flatMap(({ events }) => events).filter((e) => e.type === "tool_call_completed").length
+          )
+        )
+        assert.deepStrictEqual([entered, results], [2, [1, 1, 0]])
+      }).pipe(Effect.provide(process(store, pay)))
+    })
+  )
+
+  it.effect("says that a run needs a process with its agent, and refuses options without a place", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.gen(function* () {
+        const driver = yield* given({ agents: [Agent.make({ name: "other", instructions: "", model: "m" })] })
+        yield* submit("r")
+        assert.deepStrictEqual(yield* driver.next(yield* headOf("r")), { _tag: "UnknownAgent" })
+        assert.strictEqual((yield* Effect.flip(given({ concurrency: 0 })))._tag, "ConfigInvalid")
+      }).pipe(Effect.provide(process(store)))
+    })
+  )
+})
