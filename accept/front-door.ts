@@ -3,10 +3,12 @@
  */
 import { existing, type Line } from "./support.ts"
 import { documents } from "./frontDoorDocs.ts"
+import { readable } from "./readable.ts"
 import { published } from "./frontDoorPackage.ts"
 
 export const frontDoor = async (): Promise<ReadonlyArray<Line>> => [
   ...(await documents()),
+  ...(await readable()),
   existing("every command's help fits 80 columns, and the same flags are everywhere", ["test/cli/root.test.ts"]),
   existing("a run keeps its flags; ids are short, hints can be pasted, exit codes are as documented", [
     "test/cli/settings.test.ts",

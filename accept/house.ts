@@ -1,183 +1,135 @@
 /**
- * The house: how the code stands, counted from its own files.
+ * The house: what a reader meets and what a program executes, each with its bound.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join, relative } from "node:path"
-import { circles, climbing, filesIn, imports, isHeart, repeatedNames, rooms, src } from "../test/support/house.ts"
-import { attempt, benched, inFolder, type Line, node, root, run } from "./support.ts"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { filesIn, imports, isHeart, placeOf, src } from "../test/support/house.ts"
+import type { Entered } from "./coverage.ts"
+import { atMost, attempt, benched, type Line, node, root } from "./support.ts"
 
-const linesOf = (file: string): number => readFileSync(file, "utf8").split("\n").length - 1
+/** Where the page of the studio stands, a program of its own. */
+const isPage = (file: string) => file.startsWith("studio/page/")
 
-const atMost = (line: string, value: number, bound: number, more = ""): Line => ({
-  line,
-  pass: value <= bound,
-  figure: `${value} (at most ${bound})${more}`
-})
+/** A source without its comments. */
+const codeOf = (file: string) => readFileSync(join(src, file), "utf8").replace(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, "")
 
-// ---------------------------------------------------------------- the loop
+const code = filesIn(src).map((file) => ({ file, text: codeOf(file) }))
 
-const loop = ["loop/loop", "loop/turn", "loop/calls", "model/intent", "call/dispatch", "run/commit"].map(
-  (name) => `internal/${name}.ts`
-)
+// ---------------------------------------------------------------- the wall
 
-const loopLines = (): Line => {
-  const lines = loop.map((file) => linesOf(join(src, file)))
-  const sum = lines.reduce((a, b) => a + b, 0)
-  return atMost("lines of the loop, in six files", sum, 600, `: ${lines.join(" + ")}`)
+/** Imports, types included, by doors and applications of what the heart keeps to itself. */
+const wall = (): Line => {
+  const through = imports.filter(({ from, to }) => !isHeart(from) && to.startsWith("internal/"))
+  const places = new Set(through.map(({ from }) => placeOf(from)))
+  return atMost(
+    "imports of `internal` by doors",
+    through.length,
+    0,
+    through.length > 0 ? ` from ${[...places].join(", ")}` : ""
+  )
 }
 
-// ---------------------------------------------------------------- rooms
+// ---------------------------------------------------------------- what runs
 
-const roomLines = (): ReadonlyArray<Line> => [
-  {
-    line: "rooms import only earlier rooms, types included",
-    pass: rooms.length > 0 && climbing().length === 0,
-    figure: `${rooms.length} rooms, ${imports.length} imports, ${climbing().length} to a later room`
-  },
-  atMost(
-    "circles of modules in the heart, types included",
-    circles(imports).filter((it) => it.every(isHeart)).length,
-    0
-  ),
-  atMost("base names that occur twice", repeatedNames().length, 0, repeatedNames().join(" "))
-]
-
-// ---------------------------------------------------------------- sizes
-
-const sizes = (): ReadonlyArray<Line> => {
-  const files = filesIn(src)
-  const lines = files.map((file) => ({ file, lines: linesOf(join(src, file)) }))
-  const sum = (of: ReadonlyArray<{ readonly lines: number }>) => of.reduce((total, { lines }) => total + lines, 0)
-  const sorted = lines.map(({ lines }) => lines).sort((a, b) => a - b)
-  const longest = lines.toSorted((a, b) => b.lines - a.lines)[0]
-  return [
-    atMost("lines of src", sum(lines), 50_000, ` in ${files.length} files`),
-    atMost("lines of the heart", sum(lines.filter(({ file }) => isHeart(file))), 22_000),
-    atMost(
-      "median lines of a file",
-      sorted[sorted.length >> 1] ?? 0,
-      150,
-      `, longest ${longest?.lines} (${longest?.file})`
-    )
-  ]
+/** Runs a program in a process of its own: the lines of the functions that it enters, by file. */
+const entered = (...program: ReadonlyArray<string>): Entered => {
+  const { status, stderr, stdout } = node(["--conditions=kernai-source", ...program])
+  const line = stdout.split("\n").findLast((line) => line.startsWith("{"))
+  if (status !== 0 || line === undefined) throw new Error(`${program.join(" ")} failed: ${stderr.slice(0, 300)}`)
+  return JSON.parse(line)
 }
 
-/** Functions that the linter finds longer than a screen. */
-const longFunctions = () =>
-  inFolder((folder) => {
-    const config = join(folder, "oxlint.json")
-    const rule = ["error", { max: 60, skipBlankLines: false, skipComments: false }]
-    writeFileSync(
-      config,
-      JSON.stringify({ categories: { correctness: "off" }, rules: { "max-lines-per-function": rule } })
-    )
-    const { stdout } = node(["node_modules/oxlint/bin/oxlint", "-c", config, "--format=json", "src"])
-    const report: {
-      readonly diagnostics: ReadonlyArray<{
-        readonly message: string
-        readonly filename: string
-        readonly labels: ReadonlyArray<{ readonly span: { readonly line: number } }>
-      }>
-    } = JSON.parse(stdout)
-    const found = report.diagnostics.map(({ filename, labels, message }) => {
-      const [, lines = "0"] = /has too many lines \((\d+)\)/.exec(message) ?? []
-      return { where: `${relative(root, join(root, filename))}:${labels[0]?.span.line ?? 0}`, lines: Number(lines) }
+/** Functions that the first example enters. They count whole, since a reader reads them whole. */
+const hello = () =>
+  attempt("lines of the functions that examples/01-hello.ts executes", () => {
+    const lines = Object.values(entered("accept/hello.ts"))
+    const sum = lines.reduce((a, b) => a + b, 0)
+    return { pass: sum <= 3_500, figure: `${sum} (at most 3500) in ${lines.length} files` }
+  })
+
+/** Rooms whose modules are known by their names: a reader of a journey need not open them. */
+const vocabulary = ["kit", "errors", "words"]
+
+/** A file belongs to a journey from so many lines, or from a share of a short one. */
+const isLong = (lines: number, all: number) => lines >= Math.min(50, all * 0.04)
+
+/** The files of a journey as AGENTS.md lists them. */
+const listed = (title: string): ReadonlyArray<string> => {
+  const [, files = ""] =
+    new RegExp(`^\\| ${title} \\| (.*) \\|$`, "m").exec(readFileSync(join(root, "AGENTS.md"), "utf8")) ?? []
+  return [...files.matchAll(/`([^`]+)`/g)].map(([, file = ""]) => file)
+}
+
+/**
+ * Files to understand a journey: those of the list in AGENTS.md. It must name every file whose functions take a part of
+ * what the journey enters, and none that the journey does not enter.
+ */
+const journey = (name: string, title: string, bound: number) =>
+  attempt(`files to understand ${title}, listed in AGENTS.md`, () => {
+    const found = entered("accept/journeys.ts", name)
+    const all = Object.values(found).reduce((a, b) => a + b, 0)
+    const needed = Object.entries(found).flatMap(([file, lines]) => {
+      const isKnown = vocabulary.includes(placeOf(file) ?? "") || file.startsWith("testing/")
+      return isLong(lines, all) && !isKnown ? [file] : []
     })
-    const over = found.filter(({ lines }) => lines > 100)
-    const named = found
-      .toSorted((a, b) => b.lines - a.lines)
-      .slice(0, 8)
-      .map(({ lines, where }) => `${where} ${lines}`)
+    const files = listed(title)
+    const missing = needed.filter((file) => !files.includes(file))
+    const unused = files.filter((file) => found[file] === undefined)
+    const faults = [
+      ...missing.map((file) => `; not listed: ${file} ${found[file]}`),
+      ...unused.map((file) => `; listed, but not entered: ${file}`)
+    ]
     return {
-      pass: over.length === 0 && found.length <= 10,
-      figure: `${found.length} over 60 lines (at most 10), ${over.length} over 100: ${named.join(", ")}`
+      pass: files.length <= bound && files.length > 0 && faults.length === 0,
+      figure: `${files.length} (at most ${bound})${faults.join("")}`
     }
   })
 
-// ---------------------------------------------------------------- hello
+// ---------------------------------------------------------------- events
 
-/** Source files that the first example loads. */
-const loaded = () =>
-  inFolder((folder) => {
-    const { status, stderr } = node(["--conditions=kernai-source", "examples/01-hello.ts"], {
-      env: { NODE_V8_COVERAGE: folder }
-    })
-    if (status !== 0) throw new Error(stderr)
-    const urls = readdirSync(folder).flatMap((file) => {
-      const coverage: { readonly result: ReadonlyArray<{ readonly url: string }> } = JSON.parse(
-        readFileSync(join(folder, file), "utf8")
-      )
-      return coverage.result.map(({ url }) => url)
-    })
-    const count = new Set(urls.filter((url) => url.includes("/src/") && !url.includes("node_modules"))).size
-    return { pass: count < 120, figure: `${count} (under 120)` }
-  })
+const eventTypes = (pattern: RegExp) => [
+  ...new Set(
+    code
+      .filter(({ file }) => /^Run(?:Event|Record|Model)\.ts$/.test(file))
+      .flatMap(({ text }) => [...text.matchAll(pattern)].map(([, type = ""]) => type))
+  )
+]
 
-// ---------------------------------------------------------------- declarations
-
-/** The declarations of public modules, as the build writes them. */
-const declarations = () =>
-  inFolder((folder): ReadonlyArray<Line> => {
-    const built = run(process.execPath, [
-      "node_modules/typescript/bin/tsc",
-      "-p",
-      "tsconfig.build.json",
-      "--outDir",
-      folder,
-      "--emitDeclarationOnly"
-    ])
-    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
-      (file) => file.endsWith(".d.ts") && !/(^|\/)internal\/|^cli\//.test(file)
-    )
-    const texts = files.map((file) => ({ file, text: readFileSync(join(folder, file), "utf8") }))
-    const matches = (pattern: RegExp) =>
-      texts.flatMap(({ file, text }) => (text.match(pattern) ?? []).map((it) => `${file}: ${it}`))
-    const rules = matches(/\b(?:BP|W|DR|AC|CP|R|S)-\d+\b/g)
-    const words = matches(/\b(?:toolCallId|toolName|timeLimit|approvals)\b\??:/g)
-    const tags = texts
-      .filter(({ file }) => !tagged.test(file))
-      .flatMap(({ file, text }) => (text.match(/readonly type: "\w+"/g) ?? []).map((it) => `${file}: ${it}`))
-    return [
-      {
-        line: "public modules are declared",
-        pass: built.status === 0 && files.length > 60,
-        figure: `${files.length} files${built.stdout.trim().slice(0, 200)}`
-      },
-      atMost("rule numbers in public declarations", rules.length, 0, ` ${rules.slice(0, 5).join(", ")}`),
-      atMost("old words in public declarations", words.length, 0, ` ${words.slice(0, 5).join(", ")}`),
-      atMost("unions told apart by a second tag", tags.length, 0, ` ${tags.slice(0, 5).join(", ")}`)
-    ]
-  })
-
-/** Events, stored data and wire formats have `type`. */
-const tagged =
-  /^(?:RunEvent|RunState|RunModel|RunRecord|Content|ContentModel|StreamPart|BlockParser|Block|RunCodec)\.d\.ts$/
-
-// ---------------------------------------------------------------- the quick suite
-
-const quickSuite = (): Line => {
-  const ran = run("npm", ["test"], { env: { CI: "true" } })
-  const lines = ran.stdout.trim().split("\n").length
-  const summary = /Tests\s+(.*)/.exec(ran.stdout)?.[1]?.trim() ?? "no tests"
-  return {
-    line: "npm test: passed, within 75 s and one screen",
-    pass: ran.status === 0 && ran.seconds <= 75 && lines <= 50,
-    figure: `${summary} in ${ran.seconds.toFixed(1)} s, ${lines} lines`
-  }
+/** Files that name a stored event: of the one that is named in fewest, since a new one costs at least as many. */
+const places = (): Line => {
+  const files = eventTypes(/\bPhase<\s*"(\w+)"/g).map((type) => ({
+    type,
+    files: code
+      .filter(({ file, text }) => !isPage(file) && new RegExp(`\\b${type}\\b`).test(text))
+      .map(({ file }) => file)
+  }))
+  const [least] = files.toSorted((a, b) => a.files.length - b.files.length)
+  if (least === undefined) return { line: "places of a new stored event", pass: false, figure: "no stored event found" }
+  return atMost("places of a new stored event", least.files.length, 5, `: ${least.type} in ${least.files.join(", ")}`)
 }
 
-/** What can be counted without running a test or a benchmark. */
-export const structure = async (): Promise<ReadonlyArray<Line>> => [
-  loopLines(),
-  ...roomLines(),
-  ...sizes(),
-  await attempt("functions are at most a screen long", longFunctions),
-  await attempt("files that examples/01-hello.ts loads", loaded),
-  ...(await declarations())
+// ---------------------------------------------------------------- sizes
+
+const linesOf = (files: typeof code) =>
+  files.reduce((sum, { text }) => sum + text.split("\n").filter((line) => line.trim() !== "").length, 0)
+
+const sizes = (): ReadonlyArray<Line> => [
+  atMost("lines of the heart without comments and blanks", linesOf(code.filter(({ file }) => isHeart(file))), 20_000),
+  atMost("lines of src without comments and blanks", linesOf(code), 55_000),
+  atMost("types of events", eventTypes(/\b(?:Event|Phase)<\s*"(\w+)"/g).length, 50)
 ]
 
 export const house = async (): Promise<ReadonlyArray<Line>> => [
-  ...(await structure()),
-  quickSuite(),
-  ...["loop", "tokens", "runs", "heap", "store", "start", "parser"].flatMap(benched)
+  wall(),
+  await hello(),
+  await journey("run", "a run", 16),
+  await journey("token", "a token", 9),
+  await journey("resume", "a resume", 9),
+  await journey("postgres", "a step on PostgreSQL", 12),
+  await journey("approval", "an approval over HTTP", 14),
+  places(),
+  ...sizes(),
+  ...benched("start", ["start.effect"]),
+  ...benched("loop", ["loop.100.pi", "loop.1000.pi"]),
+  ...benched("fresh")
 ]

@@ -177,6 +177,7 @@ export const attempt = async (
 }
 
 interface Row {
+  readonly id: string
   readonly name: string
   readonly value: number
   /** Null stands for no bound. */
@@ -184,14 +185,23 @@ interface Row {
   readonly pass: boolean
 }
 
-/** The rows of a benchmark as lines; it installs its peers when they are not there. */
-export const benched = (name: string): ReadonlyArray<Line> => {
+/** A count with its bound. */
+export const atMost = (line: string, value: number, bound: number, more = ""): Line => ({
+  line,
+  pass: value <= bound,
+  figure: `${value} (at most ${bound})${more}`
+})
+
+/** The rows of a benchmark as lines, or some of them; it installs its peers when they are not there. */
+export const benched = (name: string, ids?: ReadonlyArray<string>): ReadonlyArray<Line> => {
   const { status, stderr, stdout } = node(["bench/run.ts", "--rows", name])
   const line = stdout.split("\n").findLast((line) => line.startsWith("["))
   if (status !== 0 || line === undefined)
     return [{ line: `bench ${name}`, pass: false, figure: stderr.trim().slice(0, 300) }]
   const rows: ReadonlyArray<Row> = JSON.parse(line)
-  return rows.flatMap(({ bound, name, pass, value }) =>
-    bound === null ? [] : [{ line: name, pass, figure: `${value.toFixed(3)} (at most ${bound})` }]
+  return rows.flatMap(({ bound, id, name, pass, value }) =>
+    bound === null || ids?.includes(id) === false
+      ? []
+      : [{ line: name, pass, figure: `${value.toFixed(3)} (at most ${bound})` }]
   )
 }

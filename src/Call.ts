@@ -212,7 +212,7 @@ const encoded = (text: string): string =>
 /**
  * Sorts results, which arrive as calls finish, into the order of the batch.
  *
- * @category converting
+ * @category combinators
  * @since 0.1.0
  */
 export const inOrder = (
@@ -232,7 +232,7 @@ export const inOrder = (
  * escaped, so that it cannot open, close or forge a block; only a protocol's own message is shown as it is. With native
  * calls there is one tool message per call, with each medium preceded by its id.
  *
- * @category rendering
+ * @category combinators
  * @since 0.1.0
  */
 export const render = (
@@ -254,7 +254,7 @@ export const render = (
  * Returns results for the native calls of a message that have none: calls of a reply that was cut, or calls dropped by
  * a hook. Providers reject conversations in which a call has no result.
  *
- * @category converting
+ * @category combinators
  * @since 0.1.0
  */
 export const unanswered = (reply: Message, answers: ReadonlyArray<Message>): ReadonlyArray<Message> => {

@@ -62,7 +62,7 @@ export type {
  * Advances a run by one record. Pure: the same records give the same state, in any process. Throws if the first record
  * is not a `run_started`.
  *
- * @category folding
+ * @category combinators
  * @since 0.1.0
  */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => open(Fold.advance(state, record))
@@ -70,7 +70,7 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
 /**
  * Folds a whole journal. Returns undefined if it is empty.
  *
- * @category folding
+ * @category combinators
  * @since 0.1.0
  */
 export const fold = (records: Iterable<RunRecord>): RunState | undefined => {

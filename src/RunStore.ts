@@ -84,7 +84,7 @@ export {
  *   calls.map((call) => [call.callId, isPaid(call.idempotencyKey) ? { resolve: { output: [paid] } } : "retry"])
  * )
  *
- * @category running
+ * @category combinators
  * @since 0.1.0
  */
 export const inFlight = (
@@ -96,7 +96,7 @@ export const inFlight = (
  * Returns the records of a run and of all runs below it, oldest run first: what an export holds and a replay compares
  * with.
  *
- * @category running
+ * @category combinators
  * @since 0.1.0
  */
 export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore> =>
@@ -112,7 +112,7 @@ export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>
  * of one of them. Runs that lists omit, such as those of a newer format, are invisible here, and so are their origins:
  * if several versions share a store, prune with the newest one.
  *
- * @category running
+ * @category combinators
  * @since 0.1.0
  */
 export const prune = Effect.fnUntraced(function* (options: {
