@@ -34,60 +34,78 @@ export const asking = (call: Call, asks: Question, spent: CallResult["spent"]): 
 }
 
 /** Questions and requests of one execution of a call. */
-export interface Asks extends Required<Pick<CallScope, "answered" | "ask" | "sample">> {
-  /** Returns the unanswered question, if there is one. */
-  readonly open: () => Question | undefined
-  /** Returns the usage of its model calls. */
-  readonly spent: () => CallResult["spent"]
-}
+export class CallAsks implements Required<Pick<CallScope, "answered" | "ask" | "sample">> {
+  readonly answered: ReadonlyArray<Asking>
+  readonly #run: Run
+  readonly #call: Call
+  #used: ReadonlyArray<Question> = none
+  #question: Question | undefined
+  #spent: CallResult["spent"]
 
-/** Starts an execution of a call. */
-export const make = (run: Run, call: Call): Asks => {
-  const used = new Set<Question>()
-  let question: Question | undefined
-  let spent: NonNullable<CallResult["spent"]> | undefined
-  const decide = (name: string | undefined, input: Asking | Sampling) => {
-    if (run.policy === undefined) return Effect.succeed(Policy.allowed)
-    const { callId, kind } = call
-    const policyCall = { callId, name: name ?? call.name ?? "", kind, input: inputOf(input), effects: "read" } as const
-    return askPolicy(run.policy, { ...policyScope(run), ...policyCall })
+  constructor(run: Run, call: Call) {
+    this.#run = run
+    this.#call = call
+    this.answered = answeredOf(run.state.questions, call)
   }
-  const answered = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
-    Effect.suspend(() => {
-      const known = run.state.questions.find((one) => !used.has(one) && isAbout(one, call, asking))
+
+  /** Returns the unanswered question, if there is one. */
+  open(): Question | undefined {
+    return this.#question
+  }
+
+  /** Returns the usage of its model calls. */
+  spent(): CallResult["spent"] {
+    return this.#spent
+  }
+
+  readonly ask = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
+    Effect.flatMap(this.#decide(asking), (decision) =>
+      decision._tag === "Denied"
+        ? Effect.succeed<Reply>({ _tag: "Declined", reason: decision.reason })
+        : this.#answer(asking)
+    )
+
+  readonly sample = (sampling: Sampling): ReturnType<Required<CallScope>["sample"]> =>
+    Effect.flatMap(this.#decide(sampling), (decision) => {
+      if (decision._tag === "Allowed") return this.#sample(sampling)
+      if (decision._tag === "Denied") return Effect.fail(denied(decision.reason))
+      const { name } = sampling
+      const confirmed = this.#answer({ message: decision.reason, ...(name === undefined ? {} : { name }) })
+      return Effect.flatMap(confirmed, (reply) =>
+        reply._tag === "Accepted" ? this.#sample(sampling) : Effect.fail(denied("a person refused it"))
+      )
+    })
+
+  #decide(input: Asking | Sampling): Effect.Effect<Policy.Decision> {
+    const { policy } = this.#run
+    if (policy === undefined) return Effect.succeed(Policy.allowed)
+    const { callId, kind, name } = this.#call
+    const asked = { callId, name: input.name ?? name ?? "", kind, input: inputOf(input), effects: "read" } as const
+    return askPolicy(policy, { ...policyScope(this.#run), ...asked })
+  }
+
+  /** Returns the stored answer of a person. Each counts once. Without one, the question stays open. */
+  #answer(asking: Asking): Effect.Effect<Reply, AnswerPending> {
+    return Effect.suspend(() => {
+      const { callId, input, name } = this.#call
+      const known = this.#run.state.questions.find(
+        (one) => !this.#used.includes(one) && isAbout(one, this.#call, asking)
+      )
       if (known?.answer !== undefined) {
-        used.add(known)
+        this.#used = [...this.#used, known]
         return Effect.succeed(replyOf(known.answer))
       }
-      question ??= { callId: call.callId, name: call.name ?? "", input: call.input, reason: asking.message, asking }
-      return Effect.fail(new AnswerPending({ callId: call.callId }))
+      this.#question ??= { callId, name: name ?? "", input, reason: asking.message, asking }
+      return Effect.fail(new AnswerPending({ callId }))
     })
-  const sampled = (sampling: Sampling) =>
-    Effect.map(sample(run, sampling), (reply) => {
+  }
+
+  #sample(sampling: Sampling) {
+    return Effect.map(sample(this.#run, sampling), (reply) => {
       const { costUsd, usage } = reply
-      spent = { ...plusExpense(spent, { usage: usage ?? Usage.zero, costUsd }), turns: 0 }
+      this.#spent = { ...plusExpense(this.#spent, { usage: usage ?? Usage.zero, costUsd }), turns: 0 }
       return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage }
     })
-  return {
-    answered: answeredOf(run.state.questions, call),
-    open: () => question,
-    spent: () => spent,
-    ask: (asking) =>
-      Effect.flatMap(decide(asking.name, asking), (decision) =>
-        decision._tag === "Denied"
-          ? Effect.succeed<Reply>({ _tag: "Declined", reason: decision.reason })
-          : answered(asking)
-      ),
-    sample: (sampling) =>
-      Effect.flatMap(decide(sampling.name, sampling), (decision) => {
-        if (decision._tag === "Allowed") return sampled(sampling)
-        if (decision._tag === "Denied") return Effect.fail(denied(decision.reason))
-        const { name } = sampling
-        const confirmed = answered({ message: decision.reason, ...(name === undefined ? {} : { name }) })
-        return Effect.flatMap(confirmed, (reply) =>
-          reply._tag === "Accepted" ? sampled(sampling) : Effect.fail(denied("a person refused it"))
-        )
-      })
   }
 }
 

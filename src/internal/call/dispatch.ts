@@ -5,6 +5,7 @@
  * are logged. Only middleware and errors that concern the run itself fail the effect.
  */
 
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
@@ -17,7 +18,7 @@ import { asking } from "./callAsks.ts"
 import { short } from "../skill/failureText.ts"
 import { type LiveEvent, emit } from "../run/publish.ts"
 import { type CallsError, type Run, type TaskError, now } from "../run/run.ts"
-import { askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
+import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "../run/deadline.ts"
 
 /** Runs a call. A call of another agent is a child run; the middleware wraps the calls inside it instead. */
@@ -64,9 +65,16 @@ export const send = Effect.fnUntraced(function* <A, E>(
   const startedAt = now(run)
   const exit = yield* withinTimeout(run, target.limit, traced(run, call, target))
   const durationMs = now(run) - startedAt
+  const spent = target.asks?.spent()
   const question = target.asks?.open()
-  if (question !== undefined) return asking(call, question, target.asks?.spent())
-  const { after, event, result } = yield* endOf(call, target, exit, durationMs)
+  if (question !== undefined) return asking(call, question, spent)
+  const kept = Exit.isSuccess(exit)
+    ? yield* Effect.exit(Effect.suspend(() => target.keep(exit.value, durationMs)))
+    : Exit.failCause(exit.cause)
+  const used = spent === undefined ? { durationMs } : { durationMs, spent }
+  const { after, event, result } = Exit.isSuccess(kept)
+    ? succeeded(call, kept.value, used)
+    : yield* failed(call, target, kept.cause, used)
   emit(run, event)
   if (after !== undefined) yield* after
   return result
@@ -79,24 +87,24 @@ interface Ended {
   readonly after?: Effect.Effect<unknown> | undefined
 }
 
-/** Keeps the value of a call, or explains its failure to the model. Fails with errors that concern the run itself. */
-const endOf = Effect.fnUntraced(function* <A, E>(
+/** How long a call took, and what its own model calls used. */
+type Used = Pick<CallResult, "spent"> & { readonly durationMs: number }
+
+const succeeded = (call: Call, { after, event, facts, output }: Answer, used: Used): Ended => ({
+  after,
+  event,
+  result: Calls.succeeded(call, output, facts === undefined ? used : { ...used, ...facts })
+})
+
+/** Explains a failure to the model. Fails with errors that concern the run itself. */
+const failed = Effect.fnUntraced(function* <A, E>(
   call: Call,
   target: Target<A, E>,
-  exit: Exit.Exit<A, unknown>,
-  durationMs: number
+  cause: Cause.Cause<unknown>,
+  used: Used
 ): Effect.fn.Return<Ended, E> {
-  const spent = target.asks?.spent()
-  const used = spent === undefined ? { durationMs } : { durationMs, spent }
-  const kept = Exit.isSuccess(exit)
-    ? yield* Effect.exit(Effect.suspend(() => target.keep(exit.value, durationMs)))
-    : Exit.failCause(exit.cause)
-  if (Exit.isSuccess(kept)) {
-    const { after, event, facts, output } = kept.value
-    return { after, event, result: Calls.succeeded(call, output, facts === undefined ? used : { ...used, ...facts }) }
-  }
-  const failure = failureIn(kept.cause)
+  const failure = failureIn(cause)
   if (target.concerns(failure)) return yield* Effect.fail(failure)
-  const { after, error, event, ...facts } = yield* target.fail(kept.cause, durationMs)
+  const { after, error, event, ...facts } = yield* target.fail(cause, used.durationMs)
   return { after, event, result: Calls.failed(call, error, { ...used, ...facts }) }
 })

@@ -27,11 +27,15 @@ import { effectsOf } from "../policy/callEffects.ts"
 
 // ---------------------------------------------------------------- all calls
 
+/** Returns whether a hook or a policy reviews all calls of a reply together. */
+export const isReviewed = ({ hooks, policy }: Run): boolean =>
+  hooks.onToolCallsStarted !== undefined || policy !== undefined
+
 /**
  * Opens the calls of a reply. A hook can change them, and a policy can deny them or require confirmation by a person,
  * for which the run pauses.
  */
-export const openCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, HookError> {
+export const reviewAll = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, HookError> {
   const hook = run.hooks.onToolCallsStarted
   let calls = currentTurn(run).pending
   let isRewritten = false

@@ -24,7 +24,8 @@ import type { MediaRef } from "../../RunEvent.ts"
 import { references } from "../../store-kit/Medium.ts"
 import { builtin } from "./builtins.ts"
 import * as Asks from "./callAsks.ts"
-import { type LiveEvent, makeReports, shown } from "../run/publish.ts"
+import { CallReports } from "./callReports.ts"
+import { type LiveEvent, shown } from "../run/publish.ts"
 import { explain } from "../skill/failureText.ts"
 import { type Kept, isWholeMessage, keep, withIds } from "./keepOutput.ts"
 import { callableOf, maySpeak, refusalOf, refusalThrough } from "../model/permissions.ts"
@@ -53,7 +54,7 @@ export interface Target<A = unknown, E = never> {
   readonly effects: Effects
   readonly input: unknown
   /** Questions of this execution to a person or the model. */
-  readonly asks?: Asks.Asks
+  readonly asks?: Asks.CallAsks
   /** Undefined for targets of the kernel, which have no timeout. */
   readonly limit: Limit | undefined
   readonly started: LiveEvent | undefined
@@ -110,7 +111,7 @@ class SkillTarget implements Target {
   readonly name: string
   readonly effects: Effects
   readonly input: JsonObject
-  readonly asks: Asks.Asks
+  readonly asks: Asks.CallAsks
   readonly #run: Run
   readonly #call: Call
   readonly #skill: AnySkill
@@ -122,7 +123,7 @@ class SkillTarget implements Target {
     this.name = skill.name
     this.effects = skill.effects
     this.input = paramsOf(skill, call.input)
-    this.asks = Asks.make(run, call)
+    this.asks = new Asks.CallAsks(run, call)
   }
 
   get limit(): Limit {
@@ -172,10 +173,14 @@ const reporting = (
   call: Call,
   skill: AnySkill,
   input: Parameters<AnySkill["call"]>[0],
-  { answered, ask, sample }: Asks.Asks
+  { answered, ask, sample }: Asks.CallAsks
 ): Effect.Effect<unknown, unknown> => {
-  const { end, report } = makeReports(run, skill.name, call.callId)
-  return Effect.ensuring(skill.call(input, { ...scopeOf(run, call), report, answered, ask, sample }), Effect.sync(end))
+  const reports = new CallReports(run, skill.name, call.callId)
+  const scope = { ...scopeOf(run, call), report: reports.report, answered, ask, sample }
+  return Effect.onExit(skill.call(input, scope), () => {
+    reports.end()
+    return Effect.void
+  })
 }
 
 /** Returns the error of a result with media of an undeclared kind. A skill that declares none may return any. */
@@ -302,7 +307,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
   const { name } = protocol
   const { callId } = call
   const request = requestOf(call.input)
-  const asks = Asks.make(run, call)
+  const asks = new Asks.CallAsks(run, call)
   const { answered, ask, sample } = asks
   const scope = { ...scopeOf(run, call), answered, ask, sample, refusal: refusalThrough(run, call) }
   return {

@@ -57,22 +57,22 @@ const afterCall = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
 })
 
 /** Launches accepted calls: one, several at once, or the tasks of a plan. */
-const launch = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, CallsError> {
+const launch = (run: Run): Effect.Effect<void, CallsError> => {
   const { outcome, pending } = currentTurn(run)
-  const [next] = pending
-  if (next === undefined) return
   if (outcome?.type === "workflow") {
-    return yield* together(run, (beside, waits) => runWorkflow(run, outcome.plan, beside, waits))
+    return together(run, (beside, waits) => runWorkflow(run, outcome.plan, beside, waits))
   }
   const { concurrency } = run.agent
-  const batch = concurrency === 1 ? [next] : pending
+  const batch = concurrency === 1 ? pending.slice(0, 1) : pending
+  const [first, second] = batch
+  if (first === undefined) return Effect.void
   const asksAgents = batch.some(({ kind }) => kind === "agent")
-  if (batch.length === 1 && !asksAgents) return yield* launchAlone(run, next)
+  if (second === undefined && !asksAgents) return launchAlone(run, first)
   const all = together(run, (beside) =>
     Effect.forEach(batch, (call) => beside(call, dispatch(run, call)), { concurrency, discard: true })
   )
-  yield* asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
-})
+  return asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
+}
 
 /**
  * Launches one call. Unless it is a `read`, its launch is stored before it runs and its result right after. The launch

@@ -7,7 +7,7 @@
 
 import * as Effect from "effect/Effect"
 import type { StopError } from "../../KernelError.ts"
-import { openCalls } from "../call/review.ts"
+import { isReviewed, reviewAll } from "../call/review.ts"
 import { preparePrompt } from "../model/buildPrompt.ts"
 import { stopsAt } from "../run/askHooks.ts"
 import { untilCancelled } from "../run/cancel.ts"
@@ -73,8 +73,9 @@ const turn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, Step
   const raw = isAt(run, "model_started") ? yield* readReply(run) : []
   if (isAt(run, "model_completed")) {
     if (yield* stopsAt(run, "onModelCompleted", hooks.onModelCompleted, { raw })) return
-    if (currentTurn(run).pending.length > 0) yield* openCalls(run)
-    else closeTurn(run)
+    if (currentTurn(run).pending.length === 0) closeTurn(run)
+    else if (isReviewed(run)) yield* reviewAll(run)
+    else record(run, { type: "tool_calls_started" })
   }
   if (isCalling(run)) yield* runCalls(run)
   if (isAt(run, "tool_calls_completed")) {

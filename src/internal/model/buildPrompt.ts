@@ -6,7 +6,6 @@ import * as Effect from "effect/Effect"
 import type { Prepared } from "../../Hooks.ts"
 import type { PromptError } from "../../KernelError.ts"
 import { type Prompt, type PromptContext, simple } from "../../PromptPipeline.ts"
-import type { AnyProtocol } from "../../Protocol.ts"
 import { RunContext } from "../agent/team.ts"
 import { guarded } from "../../kit/foreignCode.ts"
 import { extensionError, isSound } from "../errors/extensionError.ts"
@@ -16,8 +15,8 @@ import { ask, hookArgs, obey } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
 import type { Draft } from "../run/publish.ts"
 import { outputSchema } from "../run/conclude.ts"
-import { canAct, definitions, listingOf, visibleProtocols, visibleSkills } from "./permissions.ts"
-import { type PrepareError, type Run, carry, drop } from "../run/run.ts"
+import { canAct, offerOf } from "./permissions.ts"
+import { type Offer, type PrepareError, type Run, carry, drop } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 
 /** Builds the prompt of the open turn, runs its hook and records it. */
@@ -27,7 +26,12 @@ export const preparePrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.R
   // Without budget for a model call, a summary would be wasted.
   const exhausted = Budget.exhausted(run.budget)
   if (exhausted !== undefined) return yield* exhausted
-  const prompt = yield* run.restore(build(run))
+  const { instructions } = run.agent
+  const text = typeof instructions === "string" ? instructions : yield* run.restore(evaluated(run, instructions))
+  const skills = yield* run.restore(run.skills.all)
+  const offer = yield* offerOf(run, skills, yield* run.restore(run.protocols.all))
+  const prompt = unchanged(run, offer) ?? (yield* run.restore(build(run, text, offer)))
+  if (isSteady(run)) run.prompt = { offer, context: run.state.context, prompt }
   // Building the prompt may have used a model.
   if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
   const hook = run.hooks.onTurnPrepared
@@ -41,36 +45,24 @@ export const preparePrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.R
   record(run, preparedDraft(run, prompt, value))
 })
 
-const build = (run: Run): Effect.Effect<Prompt, PromptError> =>
-  Effect.flatMapEager(instructionsOf(run), (instructions) =>
-    Effect.flatMap(visibleProtocols(run), (protocols) =>
-      Effect.flatMap(definitions(run), (tools) =>
-        run.isListed
-          ? Effect.flatMap(visibleSkills(run), (skills) =>
-              promptOf(run, { instructions, protocols, tools, listing: listingOf(run, skills) })
-            )
-          : promptOf(run, { instructions, protocols, tools, listing: undefined })
-      )
-    )
-  )
+/** Returns the prompt of the turn before if nothing that it was built from has changed. */
+const unchanged = ({ prompt, state }: Run, offer: Offer): Prompt | undefined =>
+  prompt?.offer === offer && prompt.context === state.context ? prompt.prompt : undefined
 
-/** The instructions, tools, listing and protocols of a turn. */
-interface Offer extends Pick<PromptContext, "instructions" | "tools" | "listing"> {
-  readonly protocols: ReadonlyArray<AnyProtocol>
-}
-
-const promptOf = (run: Run, { instructions, listing, protocols, tools }: Offer): Effect.Effect<Prompt, PromptError> => {
+const build = (run: Run, instructions: string, offer: Offer): Effect.Effect<Prompt, PromptError> => {
+  const { agent, state } = run
+  const { listing, spoken, tools } = offer
   const context: PromptContext = {
-    agent: run.agent,
+    agent,
     instructions,
-    state: isForeign(run) ? open(new State(run.state)) : run.state,
+    state: isForeign(run) ? open(new State(state)) : state,
     model: run.model,
     provider: run.provider,
-    canAct: canAct(run, protocols),
-    protocols: protocols.length === 0 ? none : protocols.map((protocol) => protocol.name),
+    canAct: canAct(run, spoken),
+    protocols: spoken.map((protocol) => protocol.name),
     tools,
     listing,
-    outputSchema: outputSchema(run.agent),
+    outputSchema: outputSchema(agent),
     builder: run.builder,
     counter: run.counter,
     redactor: run.redactor,
@@ -79,14 +71,15 @@ const promptOf = (run: Run, { instructions, listing, protocols, tools }: Offer):
   return guarded("the prompt", () => run.pipeline.build(context), promptError)
 }
 
-const instructionsOf = ({ agent: { instructions }, state }: Run): Effect.Effect<string, PromptError> =>
-  typeof instructions === "string"
-    ? Effect.succeed(instructions)
-    : guarded(
-        "instructions",
-        () => Effect.provideService(Effect.map(instructions, String), RunContext, state.context),
-        (error) => extensionError("instructions", error)
-      )
+/** Returns whether a prompt depends only on the offer and the context of the run, not on its conversation. */
+const isSteady = (run: Run): boolean => !isForeign(run) && run.agent.contextWindow === undefined
+
+const evaluated = ({ state }: Run, instructions: Effect.Effect<string>): Effect.Effect<string, PromptError> =>
+  guarded(
+    "instructions",
+    () => Effect.provideService(Effect.map(instructions, String), RunContext, state.context),
+    (error) => extensionError("instructions", error)
+  )
 
 const promptError = (error: unknown): PromptError => (isPromptError(error) ? error : extensionError("prompt", error))
 

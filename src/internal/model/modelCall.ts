@@ -33,7 +33,7 @@ export const callModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const turn = currentTurn(run)
   const chosen = turn.args?.model
   const served = chosen === undefined ? run : yield* run.served(chosen, run)
-  const tools = yield* toolsOf(run, turn)
+  const tools = turn.tools.length === 0 ? [] : yield* toolsOf(run, turn)
   const grammar = run.agent.grammar ? yield* grammarOf(run) : undefined
   const call = requestOf(run, turn, served, tools, grammar)
   const reading = new ReplyReading(run, turn, call, markupsOf(run.agent, grammar))

@@ -13,17 +13,21 @@ import type { Redactor } from "../../Redaction.ts"
 import type { CacheForecast } from "../../RunEvent.ts"
 import type { Turn } from "../../RunState.ts"
 import { deep } from "../../kit/redact.ts"
-import { definitions } from "./permissions.ts"
+import { offerOf } from "./permissions.ts"
 import type { Run, Served } from "../run/run.ts"
 import { promptLog, stepOf } from "../state/state.ts"
 
-/** Returns the definitions of the tools that a turn offers its model. */
-export const toolsOf = (run: Run, turn: Turn): Effect.Effect<ReadonlyArray<ToolDefinition>> => {
-  const names = new Set(turn.tools)
-  return names.size === 0
-    ? Effect.succeed(none)
-    : Effect.map(definitions(run), (tools) => tools.filter(({ name }) => names.has(name)))
-}
+/** Returns the definitions of the tools that a turn offers its model. A hook may have dropped some of them. */
+export const toolsOf = Effect.fnUntraced(function* (
+  run: Run,
+  { tools: names }: Turn
+): Effect.fn.Return<ReadonlyArray<ToolDefinition>> {
+  const skills = yield* run.restore(run.skills.all)
+  const { tools } = yield* offerOf(run, skills, yield* run.restore(run.protocols.all))
+  if (names.length === tools.length && tools.every(({ name }, index) => name === names[index])) return tools
+  const offered = new Set(names)
+  return tools.filter(({ name }) => offered.has(name))
+})
 
 const none: ReadonlyArray<never> = []
 

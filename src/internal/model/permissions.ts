@@ -18,20 +18,22 @@ import * as SkillRegistry from "../../SkillRegistry.ts"
 import { type JsonObject, isJsonObject, jsonObject } from "../../kit/json.ts"
 import { askPolicy, shows } from "../policy/decision.ts"
 import { ofText } from "../prompt/tokenEstimate.ts"
-import { type AnyAgent, type Callable, type Run, policyScope } from "../run/run.ts"
+import { type AnyAgent, type Callable, type Offer, type Run, policyScope } from "../run/run.ts"
 import { turnLog } from "../state/state.ts"
 
 /**
  * Returns the skills the agent may call in listing order, then its agents. An agent hides a skill with the same name.
  */
 export const visibleSkills = (run: Run): Effect.Effect<ReadonlyArray<AnySkill>> =>
-  Effect.map(run.skills.all, (all) => {
-    const visible = listedOf(run, all).filter(({ hosted }) => hosted === undefined)
-    const { callables } = run
-    if (callables.size === 0) return visible.filter((skill) => isShown(run, skill))
-    const own = visible.filter(({ name }) => !callables.has(name))
-    return [...own, ...Array.from(callables.values(), ({ skill }) => skill)].filter((skill) => isShown(run, skill))
-  })
+  Effect.map(run.skills.all, (all) => visibleOf(run, all))
+
+const visibleOf = (run: Run, all: ReadonlyArray<AnySkill>): ReadonlyArray<AnySkill> => {
+  const visible = listedOf(run, all).filter(({ hosted }) => hosted === undefined)
+  const { callables } = run
+  if (callables.size === 0) return visible.filter((skill) => isShown(run, skill))
+  const own = visible.filter(({ name }) => !callables.has(name))
+  return [...own, ...Array.from(callables.values(), ({ skill }) => skill)].filter((skill) => isShown(run, skill))
+}
 
 /** Filters skills by the agent's list, the capabilities of its model and the host's allow list. */
 const listedOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<AnySkill> =>
@@ -47,14 +49,15 @@ const listedOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<AnyS
  * Returns the tools that the vendor runs itself and that the policy allows. The policy decides in advance, because the
  * vendor runs them during the reply.
  */
-const hostedTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
-  Effect.flatMap(run.skills.all, (all) => {
-    const { name } = run.provider
-    const skills = all.filter(({ hosted }) => hosted?.[name] !== undefined)
-    if (skills.length === 0) return Effect.succeed(none)
-    const hosted = listedOf(run, skills).filter((skill) => isShown(run, skill))
-    return hosted.length === 0 ? Effect.succeed(none) : Effect.map(Effect.filter(hosted, allowsHosted(run)), hostedOf)
-  })
+const hostedTools = (run: Run, all: ReadonlyArray<AnySkill>): Effect.Effect<ReadonlyArray<ToolDefinition>> => {
+  const { name } = run.provider
+  const skills = all.filter(({ hosted }) => hosted?.[name] !== undefined)
+  if (skills.length === 0) return noTools
+  const hosted = listedOf(run, skills).filter((skill) => isShown(run, skill))
+  return hosted.length === 0 ? noTools : Effect.map(Effect.filter(hosted, allowsHosted(run)), hostedOf)
+}
+
+const noTools: Effect.Effect<ReadonlyArray<never>> = Effect.succeed([])
 
 const none: ReadonlyArray<never> = []
 
@@ -148,24 +151,46 @@ export const parametersOf = (run: Run, name: string, text: string): JsonObject =
 }
 
 /**
- * Returns the tools of a request: skills and protocols in the native dialect, and in both dialects the tools that the
- * vendor runs.
+ * Returns what a turn offers its model. The same object as long as no skill or protocol comes or goes, unless a policy
+ * or a search decides about each turn.
  */
-export const definitions = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
-  run.agent.dialect === "tools"
-    ? Effect.zipWith(nativeTools(run), hostedTools(run), (native, hosted) => [...native, ...hosted])
-    : hostedTools(run)
+export const offerOf = (
+  run: Run,
+  skills: ReadonlyArray<AnySkill>,
+  protocols: ReadonlyArray<AnyProtocol>
+): Effect.Effect<Offer> => {
+  const { offer } = run
+  return offer !== undefined && isSame(offer.skills, skills) && isSame(offer.protocols, protocols)
+    ? Effect.succeed(offer)
+    : makeOffer(run, skills, protocols)
+}
 
-/** Returns skills and protocols as native tools. A protocol takes the content of its block as `request`. */
-const nativeTools = (run: Run): Effect.Effect<ReadonlyArray<ToolDefinition>> =>
-  Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) => [
-    ...toolsOf(run, skills),
-    ...protocols.map((protocol) => ({
-      name: protocol.name,
-      description: protocol.documentation ?? `Sends a request to ${protocol.name}.`,
-      inputSchema: requestSchema
-    }))
-  ])
+const makeOffer = Effect.fnUntraced(function* (
+  run: Run,
+  skills: ReadonlyArray<AnySkill>,
+  protocols: ReadonlyArray<AnyProtocol>
+): Effect.fn.Return<Offer> {
+  const visible = visibleOf(run, skills)
+  const spoken = protocols.filter((protocol) => maySpeak(run, protocol))
+  const hosted = yield* hostedTools(run, skills)
+  const isNative = run.agent.dialect === "tools"
+  const offer: Offer = {
+    skills,
+    protocols,
+    spoken,
+    tools: isNative ? [...toolsOf(run, visible), ...spoken.map(protocolTool), ...hosted] : hosted,
+    listing: run.isListed ? listingOf(run, visible) : undefined
+  }
+  run.offer = run.policy === undefined && !(isNative && isSearched(run, visible)) ? offer : undefined
+  return offer
+})
+
+/** Returns a protocol as a native tool, which takes the content of its block as `request`. */
+const protocolTool = ({ documentation, name }: AnyProtocol): ToolDefinition => ({
+  name,
+  description: documentation ?? `Sends a request to ${name}.`,
+  inputSchema: requestSchema
+})
 
 const requestSchema: JsonObject = {
   type: "object",
@@ -224,10 +249,14 @@ const searchTool = "search_skills"
 export const isSearch = (run: Run, name: string): boolean =>
   name === searchTool && Option.isNone(run.skills.find(name)) && !run.callables.has(name)
 
+/** Returns whether there are more skills than a request may offer, so that the model searches them. */
+const isSearched = (run: Run, skills: ReadonlyArray<AnySkill>): boolean =>
+  skills.length > run.limits.nativeSkills && isSearch(run, searchTool)
+
 /** Returns the native tools of skills: all of them, or the search and the skills that it found last. */
 const toolsOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<ToolDefinition> => {
+  if (!isSearched(run, skills)) return skills.map(toolOf)
   const { nativeSkills } = run.limits
-  if (skills.length <= nativeSkills || !isSearch(run, searchTool)) return skills.map(toolOf)
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
   const called = skills.filter(({ name }) => run.callables.has(name))
   const found = foundBefore(run, skills)
@@ -265,7 +294,7 @@ const inputSchema: JsonObject = {
  * Returns the listing for a prompt of blocks. Undefined if the model requests it with `/skills`, as with a fixed
  * dialect.
  */
-export const listingOf = (run: Run, skills: ReadonlyArray<AnySkill>): PromptContext["listing"] => {
+const listingOf = (run: Run, skills: ReadonlyArray<AnySkill>): PromptContext["listing"] => {
   if (!run.isListed || run.agent.dialect === "tools" || run.agent.skills === undefined) return undefined
   const text = SkillRegistry.listing(skills)
   if (!isLong(run, text)) return { _tag: "Whole", text }

@@ -7,8 +7,10 @@
  */
 
 import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
+import * as Exit from "effect/Exit"
+import type { PhaseEvent } from "../../RunRecord.ts"
 import type { Delta, RunRecord } from "../../RunState.ts"
 import { move } from "../state/advance.ts"
 import { State, stepOf, turnLog } from "../state/state.ts"
@@ -24,11 +26,13 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
   const { runId, revision } = run.state
   const at = timeOf(run)
   const step = drafts[0]?.type === "turn_started" ? turnLog(run.state).length : stepOf(run.state)
+  const events: Array<PhaseEvent> = []
+  for (const draft of drafts) events.push(scoped(run.state, step, at, draft))
   const entry: RunRecord = {
     runId,
     revision: revision + 1,
     op,
-    events: drafts.map((draft) => scoped(run.state, step, at, draft)),
+    events,
     delta: run.next === noDelta ? delta : { ...run.next, ...delta },
     createdAt: at,
     workerId: run.workerId
@@ -37,7 +41,7 @@ export const commit = (run: Run, op: RunRecord["op"], drafts: ReadonlyArray<Draf
   move(run.state, entry)
   run.records.push(entry)
   // Queued even without a listener, because a follower may join before they are stored.
-  for (const event of entry.events) run.events.push(event)
+  for (const event of events) run.events.push(event)
 }
 
 /** Appends all pending records to the store, then publishes their events, even while the run is being interrupted. */
@@ -58,16 +62,15 @@ const appendPending = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
   const events = run.events.length
   const state = new State(run.state)
   run.records = []
-  const appended = yield* Effect.result(run.store.append(records, state))
-  if (Result.isSuccess(appended)) {
+  const exit = yield* Effect.exit(run.store.append(records, state))
+  if (Exit.isSuccess(exit)) {
     run.published = state.revision
     return publish(run, events)
   }
-  const error = appended.failure
-  run.failed = error
+  run.failed = exit.cause.reasons.find(Cause.isFailReason)?.error
   // A store that died may have stored nothing, so the records are sent once more when the run stops.
-  if (error._tag === "StoreError" && error.reason === "invalid") run.records = records.concat(run.records)
-  return yield* Effect.fail(error)
+  if (run.failed?._tag === "StoreError" && run.failed.reason === "invalid") run.records = records.concat(run.records)
+  return yield* exit
 })
 
 /** Number of pending records after which a run flushes and yields. */

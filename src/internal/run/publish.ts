@@ -2,10 +2,9 @@
  * Publishes the events of a run. The loop writes events without their scope, which is filled in here. Events are
  * published in order, each after the records before it are stored.
  *
- * Also emits the progress reports of calls, and computes cache forecasts and the request options that a model drops.
+ * Also computes cache forecasts and the request options that a model drops.
  */
 
-import * as Effect from "effect/Effect"
 import type { Generation } from "../../Generation.ts"
 import type { Kind } from "../../Media.ts"
 import type { ModelCall } from "../../Middleware.ts"
@@ -21,7 +20,6 @@ import type {
   TurnEvent
 } from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
-import type { Report } from "../../Skill.ts"
 import type { Usage } from "../../Usage.ts"
 import { type JsonObject, plain } from "../../kit/json.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
@@ -82,9 +80,12 @@ export const emit = (run: Run, event: LiveEvent): void => {
 /** Publishes the events of stored records, and live events behind them that wait for no other record. */
 export const publish = (run: Run, stored: number): void => {
   const count = run.records.length === 0 ? run.events.length : stored
-  const events = run.events.splice(0, count)
-  if (run.live.publish !== undefined)
-    for (const event of events) run.live.publish(withResult(run, event), run.agent.name)
+  const events = run.events
+  run.events = events.slice(count)
+  for (let index = 0; index < count && run.live.publish !== undefined; index++) {
+    const event = events[index]
+    if (event !== undefined) run.live.publish(withResult(run, event), run.agent.name)
+  }
 }
 
 /**
@@ -101,51 +102,6 @@ export const timeOf = (run: Run): number => run.records.at(-1)?.createdAt ?? now
 /** Returns a value without the secrets known to the redactor. */
 export const shown = ({ redactor }: Pick<Run, "redactor">, value: unknown): unknown =>
   redactor === undefined ? value : plain(value, redactor.text)
-
-/** The progress reports of one call. */
-export interface Reports {
-  readonly report: (report: Report) => Effect.Effect<void>
-  /** Emits waiting reports. Later reports are dropped. Synchronous. */
-  readonly end: () => void
-}
-
-/** Creates the reports of a skill call. Each kind is throttled, and its latest report is always emitted. */
-export const makeReports = (run: Run, skill: string, callId: string): Reports => {
-  const waiting = new Map<Report["_tag"], Report>()
-  let emittedAt = -Infinity
-  let isTimed = false
-  let isOver = false
-
-  const flush = () => {
-    emittedAt = now(run)
-    for (const report of waiting.values()) emit(run, eventOf(run, skill, callId, report))
-    waiting.clear()
-  }
-
-  const later = Effect.andThen(
-    Effect.suspend(() => Effect.sleep(emittedAt + pauseMs - now(run))),
-    Effect.sync(() => {
-      isTimed = false
-      if (!isOver) flush()
-    })
-  )
-
-  return {
-    report: (report) =>
-      Effect.suspend(() => {
-        if (isOver || run.live.publish === undefined) return Effect.void
-        waiting.set(report._tag, report)
-        if (now(run) - emittedAt >= pauseMs) return Effect.sync(flush)
-        if (isTimed) return Effect.void
-        isTimed = true
-        return Effect.asVoid(Effect.forkDetach(later))
-      }),
-    end: () => {
-      isOver = true
-      flush()
-    }
-  }
-}
 
 /** Returns the cache forecast of a prompt that is about to be sent, or undefined if none of it can be cached. */
 export const forecastCache = (
@@ -182,13 +138,6 @@ export const noteDropped = (run: Run, { provider, request }: ModelCall): Dropped
 type Response = Extract<RunEvent, { readonly type: "llm_response" }>
 
 type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
-
-const pauseMs = 100
-
-const eventOf = (run: Run, skill: string, callId: string, report: Report): LiveEvent =>
-  report._tag === "Progress"
-    ? { type: "skill_progress", skill, callId, progress: shown(run, report.progress) }
-    : { type: "skill_progress", skill, callId, output: shown(run, report.output) }
 
 /** Returns the names of options that are given but not supported. */
 const missing = (given: Generation, taken: Generation): ReadonlyArray<string> => [

@@ -45,7 +45,8 @@ import type { Message } from "../../Message.ts"
 import type { Middleware } from "../../Middleware.ts"
 import type { Model } from "../../Model.ts"
 import type { PolicyScope, PolicyShape } from "../../Policy.ts"
-import type { PromptPipelineShape, TokenCount } from "../../PromptPipeline.ts"
+import type { Prompt, PromptContext, PromptPipelineShape, TokenCount } from "../../PromptPipeline.ts"
+import type { AnyProtocol } from "../../Protocol.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { Redactor } from "../../Redaction.ts"
@@ -173,6 +174,22 @@ export interface Waiting {
   readonly take: () => void
 }
 
+/** What a turn offers its model. */
+export interface Offer extends Pick<PromptContext, "tools" | "listing"> {
+  /** All registered skills and protocols when the offer was made. */
+  readonly skills: ReadonlyArray<AnySkill>
+  readonly protocols: ReadonlyArray<AnyProtocol>
+  /** The protocols that the agent may use. */
+  readonly spoken: ReadonlyArray<AnyProtocol>
+}
+
+/** A prompt that does not depend on the conversation, and what it was built from. */
+export interface SteadyPrompt {
+  readonly offer: Offer
+  readonly context: JsonObject
+  readonly prompt: Prompt
+}
+
 /** An active run. Mutable: `commit.ts` advances its state, and `carry` adds to the delta of the next record. */
 export interface Run extends Environment {
   /** Advanced in place by `commit.ts` alone. */
@@ -194,6 +211,10 @@ export interface Run extends Environment {
   output: unknown
   /** The prefixes of this run's prompts that vendors are expected to have cached. Replaced by `forecastCache` alone. */
   cache: PromptCache.PromptCache
+  /** What the last turn offered its model. Replaced by `offerOf` alone. */
+  offer: Offer | undefined
+  /** The prompt of the last turn, for turns that change nothing. Replaced by `preparePrompt` alone. */
+  prompt: SteadyPrompt | undefined
   /** The options dropped from the last model call. Replaced by `reportDropped` alone. */
   dropped: string
   /** Restores interruptibility for foreign code inside the uninterruptible loop. */
@@ -247,6 +268,8 @@ export const makeRun = (environment: Environment, state: RunState, output: unkno
   lock: undefined,
   output,
   cache: PromptCache.empty,
+  offer: undefined,
+  prompt: undefined,
   dropped: "",
   restore: Effect.interruptible,
   isUsed: usedIds(state.input)

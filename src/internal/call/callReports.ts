@@ -1,0 +1,68 @@
+/**
+ * Progress reports of a running call. Each kind is throttled, and its latest report is always emitted.
+ */
+
+import * as Effect from "effect/Effect"
+import type { Report } from "../../Skill.ts"
+import { type LiveEvent, emit, shown } from "../run/publish.ts"
+import { type Run, now } from "../run/run.ts"
+
+/** The reports of one execution of a skill. */
+export class CallReports {
+  readonly #run: Run
+  readonly #skill: string
+  readonly #callId: string
+  #waiting: Map<Report["_tag"], Report> | undefined
+  #emittedAt = -Infinity
+  #isTimed = false
+  #isOver = false
+
+  constructor(run: Run, skill: string, callId: string) {
+    this.#run = run
+    this.#skill = skill
+    this.#callId = callId
+  }
+
+  /** Emits a report, or keeps it until the pause after the last one is over. */
+  readonly report = (report: Report): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      if (this.#isOver || this.#run.live.publish === undefined) return Effect.void
+      this.#waiting = (this.#waiting ?? new Map()).set(report._tag, report)
+      if (now(this.#run) - this.#emittedAt >= pauseMs) return Effect.sync(() => this.#emitWaiting())
+      if (this.#isTimed) return Effect.void
+      this.#isTimed = true
+      return Effect.asVoid(Effect.forkDetach(this.#emitLater()))
+    })
+
+  /** Emits waiting reports. Later reports are dropped. Synchronous. */
+  end(): void {
+    this.#isOver = true
+    this.#emitWaiting()
+  }
+
+  #emitLater(): Effect.Effect<void> {
+    return Effect.andThen(
+      Effect.suspend(() => Effect.sleep(this.#emittedAt + pauseMs - now(this.#run))),
+      Effect.sync(() => {
+        this.#isTimed = false
+        if (!this.#isOver) this.#emitWaiting()
+      })
+    )
+  }
+
+  #emitWaiting(): void {
+    if (this.#waiting === undefined) return
+    this.#emittedAt = now(this.#run)
+    for (const report of this.#waiting.values()) emit(this.#run, this.#eventOf(report))
+    this.#waiting.clear()
+  }
+
+  #eventOf(report: Report): LiveEvent {
+    const call = { skill: this.#skill, callId: this.#callId }
+    return report._tag === "Progress"
+      ? { type: "skill_progress", ...call, progress: shown(this.#run, report.progress) }
+      : { type: "skill_progress", ...call, output: shown(this.#run, report.output) }
+  }
+}
+
+const pauseMs = 100
