@@ -2,8 +2,6 @@
  * Errors raised by a host's code: whether one can be read and stored as it is, and the error that wraps all others.
  */
 
-import * as Exit from "effect/Exit"
-import * as Schema from "effect/Schema"
 import * as KernelError from "../../KernelError.ts"
 import { ExtensionFailed, MiddlewareTermination } from "../../KernelError.ts"
 import { attempt, field, hasTag, messageOf } from "../../kit/foreignCode.ts"
@@ -20,9 +18,4 @@ export const extensionError = (extension: string, error: unknown): ExtensionFail
 
 /** Returns whether a value is an error of the kernel that can be read and stored. */
 export const isSound = (error: unknown): error is KernelError.KernelError =>
-  attempt(
-    () => KernelError.isKernelError(error) && typeof error.message === "string" && Exit.isSuccess(encoded(error)),
-    false
-  )
-
-const encoded = Schema.encodeUnknownExit(KernelError.KernelError)
+  attempt(() => KernelError.isKernelError(error) && typeof error.message === "string", false)
