@@ -24,6 +24,7 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import * as Team from "./internal/agent/team.ts"
 import { lend, shelve } from "./internal/chat/conversation.ts"
+import { perObject } from "./kit/perObject.ts"
 import * as EmbeddedMedia from "./store-kit/EmbeddedMedia.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
 import { limited, newRunId } from "./internal/kernel/environment.ts"
@@ -162,13 +163,7 @@ export const reset: Effect.Effect<void, StoreError, ChatHistory> = Histories.Cha
 
 // ---------------------------------------------------------------- one after the other
 
-const locks = new WeakMap<History, Semaphore.Semaphore>()
-
-const lockOf = (history: History): Semaphore.Semaphore => {
-  let lock = locks.get(history)
-  if (lock === undefined) locks.set(history, (lock = Semaphore.makeUnsafe(1)))
-  return lock
-}
+const lockOf = perObject((_history: History) => Semaphore.makeUnsafe(1))
 
 /** A message in progress, with everything needed to answer it. */
 interface Talk {

@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
+import { perObject } from "./kit/perObject.ts"
 import { closeOver } from "./kit/foreignCode.ts"
 import { jsonObject } from "./kit/json.ts"
 import { wordsOf } from "./kit/text.ts"
@@ -210,12 +211,7 @@ export const aroundCalls = (
   registry: SkillRegistryShape,
   around: (skill: AnySkill) => AnySkill["call"]
 ): SkillRegistryShape => {
-  const known = new WeakMap<AnySkill, AnySkill>()
-  const wrap = (skill: AnySkill): AnySkill => {
-    let wrapped = known.get(skill)
-    if (wrapped === undefined) known.set(skill, (wrapped = withCall(skill, { ...skill, call: around(skill) })))
-    return wrapped
-  }
+  const wrap = perObject((skill: AnySkill) => withCall(skill, { ...skill, call: around(skill) }))
   return {
     ...registry,
     find: (name) => Option.map(registry.find(name), wrap),
@@ -322,15 +318,7 @@ const usualHits = 8
  * In a search a word counts by how rare it is among the skills, and by where it stands: in the name, in the description,
  * or among the names of the inputs. Words are compared without their endings.
  */
-const indexOf = (skill: AnySkill): ReadonlyMap<string, number> => {
-  let terms = indexes.get(skill)
-  if (terms === undefined) indexes.set(skill, (terms = weigh(skill)))
-  return terms
-}
-
-const indexes = new WeakMap<AnySkill, ReadonlyMap<string, number>>()
-
-const weigh = ({ description, inputSchema, name }: AnySkill): ReadonlyMap<string, number> => {
+const indexOf = perObject(({ description, inputSchema, name }: AnySkill): ReadonlyMap<string, number> => {
   const terms = new Map<string, number>()
   const add = (text: string, weight: number) => {
     for (const term of termsOf(text)) terms.set(term, Math.max(weight, terms.get(term) ?? 0))
@@ -339,7 +327,7 @@ const weigh = ({ description, inputSchema, name }: AnySkill): ReadonlyMap<string
   add(description, 1)
   add(name, 2)
   return terms
-}
+})
 
 /** The terms of a text, without endings. `createIssue` and `create_issue` are two words. */
 const termsOf = (text: string): ReadonlyArray<string> => [

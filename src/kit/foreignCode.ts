@@ -16,6 +16,7 @@ import * as Bounds from "./bounds.ts"
 import { plain } from "./json.ts"
 import { redact } from "./redact.ts"
 import { clip, ends, logText } from "./text.ts"
+import { perObject } from "./perObject.ts"
 
 // ---------------------------------------------------------------- values
 
@@ -138,14 +139,7 @@ export type Needs<F> = F extends (...args: never) => Effect.Effect<infer _A, inf
  */
 export const closeOver = <R>(captured: Context.Context<R>) => {
   // Merging copies both maps, and a run's context is the same object from call to call.
-  const merged = new WeakMap<Context.Context<never>, Context.Context<R>>()
-  const merge = (current: Context.Context<never>): Context.Context<R> => {
-    const known = merged.get(current)
-    if (known !== undefined) return known
-    const fresh = Context.merge(captured, current)
-    merged.set(current, fresh)
-    return fresh
-  }
+  const merge = perObject((current: Context.Context<never>) => Context.merge(captured, current))
   return <A, E>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> => Effect.updateContext(effect, merge)
 }
 

@@ -15,6 +15,7 @@ import type { AnySkill } from "../Skill.ts"
 import * as Blocks from "../Block.ts"
 import * as Gbnf from "./internal/grammar/gbnf.ts"
 import * as JsonRules from "./internal/grammar/jsonRules.ts"
+import { perObject } from "../kit/perObject.ts"
 import type { JsonObject } from "../kit/json.ts"
 import { isJsonObject, type Json } from "../kit/json.ts"
 import * as Productions from "./internal/grammar/productions.ts"
@@ -196,7 +197,7 @@ export const toStructuralTag = (options: Options): JsonObject => ({
  * @category forms
  * @since 0.1.0
  */
-export const gbnfOf: (reply: ReplyGrammar) => string = kept((reply) => {
+export const gbnfOf: (reply: ReplyGrammar) => string = perObject((reply) => {
   switch (reply._tag) {
     case "Blocks":
       return toGbnf(make(reply))
@@ -214,7 +215,7 @@ export const gbnfOf: (reply: ReplyGrammar) => string = kept((reply) => {
  * @category forms
  * @since 0.1.0
  */
-export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = kept((reply) => {
+export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = perObject((reply) => {
   switch (reply._tag) {
     case "Blocks":
       return toJsonSchema(reply)
@@ -231,7 +232,7 @@ export const jsonSchemaOf: (reply: ReplyGrammar) => JsonObject | undefined = kep
  * @category forms
  * @since 0.1.0
  */
-export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = kept((reply) =>
+export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = perObject((reply) =>
   reply._tag === "Blocks" ? toStructuralTag(reply) : undefined
 )
 
@@ -243,16 +244,6 @@ export const structuralTagOf: (reply: ReplyGrammar) => JsonObject | undefined = 
  * @since 0.1.0
  */
 export const sampler = (grammar: Grammar, seed: number): Drawn => new Sampler(grammar, seed)
-
-/** Caches a function by the identity of its argument. */
-function kept<A>(write: (reply: ReplyGrammar) => A): (reply: ReplyGrammar) => A {
-  const written = new WeakMap<ReplyGrammar, { readonly form: A }>()
-  return (reply) => {
-    let known = written.get(reply)
-    if (known === undefined) written.set(reply, (known = { form: write(reply) }))
-    return known.form
-  }
-}
 
 // ---------------------------------------------------------------- blocks
 

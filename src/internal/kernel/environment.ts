@@ -37,6 +37,7 @@ import { chooser, membersOf } from "../run/members.ts"
 import type { Environment } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { patient, soundMedia, soundRuns } from "../../store-kit/internal/storeGuard.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { resume } from "./resume.ts"
 import { spawner } from "./task.ts"
@@ -185,16 +186,11 @@ const limitsOf = (built: Context.Context<never>, current: Context.Context<never>
   return here === undefined || lent.has(here) ? lend(Context.get(built, Limits)) : here
 }
 
-const lend = (own: Limits): Limits => {
-  let copy = copies.get(own)
-  if (copy === undefined) {
-    copies.set(own, (copy = { ...own }))
-    lent.add(copy)
-  }
+const lend = perObject((own: Limits): Limits => {
+  const copy = { ...own }
+  lent.add(copy)
   return copy
-}
-
-const copies = new WeakMap<Limits, Limits>()
+})
 
 const lent = new WeakSet<Limits>()
 

@@ -12,6 +12,7 @@ import type { ReplyGrammar, Request, ToolDefinition } from "../../Provider.ts"
 import type { Redactor } from "../../Redaction.ts"
 import type { CacheForecast } from "../../RunEvent.ts"
 import type { Turn } from "../../RunState.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { deep } from "../../kit/redact.ts"
 import { offerOf } from "./permissions.ts"
 import type { Run, Served } from "../run/run.ts"
@@ -89,15 +90,7 @@ const breakpointsOf = (run: Run, turn: Turn, before: number, length: number): Re
 /** Redacts messages. Each is redacted once and stays the same object, so adapters encode it once. */
 const clean = (run: Run, messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const { redactor } = run
-  if (redactor === undefined) return messages
-  let known = cleaned.get(redactor)
-  if (known === undefined) cleaned.set(redactor, (known = new WeakMap()))
-  const kept = known
-  return messages.map((message) => {
-    let clean = kept.get(message)
-    if (clean === undefined) kept.set(message, (clean = deep(message, redactor.text)))
-    return clean
-  })
+  return redactor === undefined ? messages : messages.map(cleanerOf(redactor))
 }
 
-const cleaned = new WeakMap<Redactor, WeakMap<Message, Message>>()
+const cleanerOf = perObject((redactor: Redactor) => perObject((message: Message) => deep(message, redactor.text)))

@@ -12,6 +12,7 @@ import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { RunState } from "../../RunState.ts"
 import * as Facts from "../words/messageFacts.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { cut } from "../../kit/text.ts"
 import { type JsonObject, isRecord } from "../../kit/json.ts"
 
@@ -128,18 +129,9 @@ const digestOf = (messages: ReadonlyArray<Message>, count: number): number =>
  * Returns the hash of a message's role and content. Media count by kind only, because a run holds ids and a history the
  * data.
  */
-const hashOf = (message: Message): number => {
-  let hash = hashes.get(message)
-  if (hash === undefined) {
-    const { content, name, role } = message
-    const bare = (_: string, value: unknown) => (isMedium(value) ? value.type : value)
-    hashes.set(message, (hash = Hash.string(JSON.stringify({ role, name, content }, bare))))
-  }
-  return hash
-}
-
-// Cached, because every message of a chat hashes the whole history.
-const hashes = new WeakMap<Message, number>()
+const hashOf = perObject(({ content, name, role }: Message) =>
+  Hash.string(JSON.stringify({ role, name, content }, (_, value: unknown) => (isMedium(value) ? value.type : value)))
+)
 
 const kinds = new Set<unknown>(["image", "audio", "video", "document"])
 

@@ -10,6 +10,7 @@ import * as Blocks from "../../Content.ts"
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { ToolDefinition } from "../../Provider.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { utf8Length } from "../../kit/text.ts"
 
 /** Counts the tokens of a text. */
@@ -46,14 +47,8 @@ const countable = (message: Message): { readonly text: string; readonly extra: n
   return { text, extra }
 }
 
-const estimated = new WeakMap<Message, number>()
-
 /** Estimates the tokens of a message. */
-export const estimate = (message: Message): number => {
-  let tokens = estimated.get(message)
-  if (tokens === undefined) estimated.set(message, (tokens = estimateOnce(message)))
-  return tokens
-}
+export const estimate = perObject((message: Message) => estimateOnce(message))
 
 /** Estimates the tokens of a message without caching. */
 export const estimateOnce = (message: Message): number => {
@@ -61,7 +56,8 @@ export const estimateOnce = (message: Message): number => {
   return ofText(text) + extra
 }
 
-const counted = new WeakMap<Count, WeakMap<Message, number>>()
+/** The tokens of messages, by counter. */
+const countedBy = perObject((_count: Count) => new WeakMap<Message, number>())
 
 /** Counts the tokens of a text with a counter, as a whole number. An impossible count is replaced by the estimate. */
 const counts = (count: Count, text: string): Effect.Effect<number> =>
@@ -71,8 +67,7 @@ const counts = (count: Count, text: string): Effect.Effect<number> =>
 export const ofMessage = (message: Message, count: Count | undefined): Effect.Effect<number> => {
   if (count === undefined) return Effect.sync(() => estimate(message))
   return Effect.suspend(() => {
-    const known = counted.get(count) ?? new WeakMap<Message, number>()
-    counted.set(count, known)
+    const known = countedBy(count)
     const tokens = known.get(message)
     if (tokens !== undefined) return Effect.succeed(tokens)
     const { extra, text } = countable(message)
@@ -116,12 +111,8 @@ export const ofSystem = (text: string | null, count: Count | undefined): Effect.
     })
   })
 
-const defined = new WeakMap<object, number>()
-
 /** Estimates the tokens of native tools, from their schemas. */
 export const ofTools = (tools: ReadonlyArray<ToolDefinition>): number =>
-  tools.reduce((sum, { description, inputSchema, name }) => {
-    let schema = defined.get(inputSchema)
-    if (schema === undefined) defined.set(inputSchema, (schema = ofText(JSON.stringify(inputSchema))))
-    return sum + schema + ofText(name + description)
-  }, 0)
+  tools.reduce((sum, { description, inputSchema, name }) => sum + ofSchema(inputSchema) + ofText(name + description), 0)
+
+const ofSchema = perObject((schema: ToolDefinition["inputSchema"]) => ofText(JSON.stringify(schema)))

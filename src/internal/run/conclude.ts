@@ -14,6 +14,7 @@ import {
   RunPaused
 } from "../../KernelError.ts"
 import { type RunResult, type RunState, type Status, answer, result } from "../../RunState.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { type JsonObject, isJsonObject } from "../../kit/json.ts"
 import { turnLog } from "../state/state.ts"
 import type { AnyAgent, EndError, Run } from "./run.ts"
@@ -70,33 +71,21 @@ export const readOutput = (agent: AnyAgent, text: string): Result.Result<unknown
   agent.typed ? decoderOf(agent)(text.trim()) : Result.succeed(text)
 
 /** Returns the JSON Schema of a typed answer as text. Undefined for plain text. */
-export const outputSchema = (agent: AnyAgent): string | undefined => {
-  if (!agent.typed) return undefined
-  let text = schemas.get(agent)
-  if (text === undefined) schemas.set(agent, (text = JSON.stringify(agent.outputJsonSchema?.() ?? {})))
-  return text
-}
+export const outputSchema = (agent: AnyAgent): string | undefined => (agent.typed ? schemaOf(agent) : undefined)
 
-const decoders = new WeakMap<AnyAgent, (text: string) => Result.Result<unknown, string>>()
+const schemaOf = perObject((agent: AnyAgent) => JSON.stringify(agent.outputJsonSchema?.() ?? {}))
 
-const decoderOf = (agent: AnyAgent) => {
-  let decoder = decoders.get(agent)
-  if (decoder === undefined) {
-    const decode = Schema.decodeUnknownResult(agent.output)
-    const read = (text: string) =>
-      Result.flatMap(
-        // Decoding deeply nested text with a recursive schema may overflow the stack.
-        Result.try({ try: () => decode(text), catch: () => "It cannot be read: it nests too deeply." }),
-        Result.mapError((error) => error.message)
-      )
-    // A string may be sent without its quotes. Text that begins like JSON must be JSON.
-    decoder = (text) =>
-      Result.orElse(read(text), (reason) =>
-        /^["{[]/.test(text) ? Result.fail(reason) : Result.mapError(read(JSON.stringify(text)), () => reason)
-      )
-    decoders.set(agent, decoder)
-  }
-  return decoder
-}
-
-const schemas = new WeakMap<AnyAgent, string>()
+const decoderOf = perObject((agent: AnyAgent) => {
+  const decode = Schema.decodeUnknownResult(agent.output)
+  const read = (text: string) =>
+    Result.flatMap(
+      // Decoding deeply nested text with a recursive schema may overflow the stack.
+      Result.try({ try: () => decode(text), catch: () => "It cannot be read: it nests too deeply." }),
+      Result.mapError((error) => error.message)
+    )
+  // A string may be sent without its quotes. Text that begins like JSON must be JSON.
+  return (text: string): Result.Result<unknown, string> =>
+    Result.orElse(read(text), (reason) =>
+      /^["{[]/.test(text) ? Result.fail(reason) : Result.mapError(read(JSON.stringify(text)), () => reason)
+    )
+})

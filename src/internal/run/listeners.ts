@@ -21,6 +21,7 @@ import { Redaction, type Redactor } from "../../Redaction.ts"
 import { type RunEvent, isStreamed } from "../../RunEvent.ts"
 import type { Input } from "../../RunOptions.ts"
 import type { AnySkill } from "../../Skill.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { attempt, referenceOf, serviceOf } from "../../kit/foreignCode.ts"
 import { deep } from "../../kit/redact.ts"
 import * as Streams from "../../kit/streams.ts"
@@ -96,18 +97,16 @@ export const addresses =
     agent === first ? own : agentIdOf(agent, own.namespace)
 
 /** Wraps a redactor so that it always returns a text. If it fails, the whole text is withheld. */
-export const soundRedactor = (redactor: Redactor | undefined): Redactor | undefined => {
-  if (redactor === undefined) return undefined
-  let sound = soundRedactors.get(redactor)
-  if (sound === undefined) {
-    const text = (given: string): string => {
-      const clean: unknown = attempt(() => redactor.text(given), undefined)
-      return typeof clean === "string" ? clean : "<redacted>"
-    }
-    soundRedactors.set(redactor, (sound = { text }))
+export const soundRedactor = (redactor: Redactor | undefined): Redactor | undefined =>
+  redactor === undefined ? undefined : sound(redactor)
+
+const sound = perObject((redactor: Redactor): Redactor => {
+  const text = (given: string): string => {
+    const clean: unknown = attempt(() => redactor.text(given), undefined)
+    return typeof clean === "string" ? clean : "<redacted>"
   }
-  return sound
-}
+  return { text }
+})
 
 const isList = (input: Input): input is ReadonlyArray<string | Media | Content> =>
   attempt(() => Array.isArray(input), false)
@@ -137,5 +136,3 @@ const toBus = (bus: EventBus["Service"], toAddress: (agent: string) => AgentId):
 /** Redacts the events of a sink, if there is a redactor. */
 const cleaned = (sink: EventSink, redactor: Redactor | undefined): EventSink =>
   redactor === undefined ? sink : { record: (event) => sink.record(deep(event, redactor.text)) }
-
-const soundRedactors = new WeakMap<Redactor, Redactor>()

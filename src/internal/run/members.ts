@@ -22,6 +22,7 @@ import * as Team from "../agent/team.ts"
 import { nameOf, transferTo } from "../agent/team.ts"
 import { withOwnSkills } from "../agent/ownSkills.ts"
 import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, MemberError, Served } from "./run.ts"
+import { perObject } from "../../kit/perObject.ts"
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
 
@@ -44,7 +45,7 @@ export const membersOf = <R>(
       if (unpriced !== undefined) return Effect.fail(unpriced)
       const member: Member = {
         ...found,
-        agent: inDialect(agent, dialectOf(agent, found.model, found.provider.name)),
+        agent: inDialect[dialectOf(agent, found.model, found.provider.name)](agent),
         isListed: agent.dialect === "auto",
         skills: withOwnSkills(Context.get(built, SkillRegistry), [source], current),
         callables: callablesOf(agent, team)
@@ -91,15 +92,9 @@ const namesOf = <R>({ agents, handoffs }: OpenAgent<R>) => ({
 })
 
 /** Returns the agent with a dialect. One copy per agent and dialect, for the same reason. */
-const inDialect = (agent: AnyAgent, dialect: DialectName): AskedAgent => {
-  let known = askedAgents[dialect].get(agent)
-  if (known === undefined) askedAgents[dialect].set(agent, (known = { ...agent, dialect }))
-  return known
-}
-
-const askedAgents = {
-  blocks: new WeakMap<AnyAgent, AskedAgent>(),
-  tools: new WeakMap<AnyAgent, AskedAgent>()
+const inDialect = {
+  blocks: perObject((agent: AnyAgent): AskedAgent => ({ ...agent, dialect: "blocks" })),
+  tools: perObject((agent: AnyAgent): AskedAgent => ({ ...agent, dialect: "tools" }))
 }
 
 const plainAgents = new WeakMap<object, AnyAgent>()
@@ -125,17 +120,7 @@ const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Call
 
 const none: Callables = new Map()
 
-/** Caches a skill per agent, so that its input schema is built once. */
-const perAgent = (make: (agent: AnyAgent) => AnySkill): ((agent: AnyAgent) => AnySkill) => {
-  const made = new WeakMap<AnyAgent, AnySkill>()
-  return (agent) => {
-    let skill = made.get(agent)
-    if (skill === undefined) made.set(agent, (skill = make(agent)))
-    return skill
-  }
-}
-
-const asSkill = perAgent((agent) => {
+const asSkill = perObject((agent: AnyAgent): AnySkill => {
   const input = agent.input ?? Schema.String
   const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(input))
   return Skills.make(agent.name, {
@@ -147,7 +132,7 @@ const asSkill = perAgent((agent) => {
   })
 })
 
-const asTransfer = perAgent(({ description, name }) =>
+const asTransfer = perObject(({ description, name }: AnyAgent): AnySkill =>
   Skills.make(transferTo(name), {
     description: `Hands the conversation over to the agent '${name}', who answers from then on.${description === undefined ? "" : ` ${description}`}`,
     input: Schema.Struct({ reason: Schema.optionalKey(Schema.String) }),

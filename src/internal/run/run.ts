@@ -58,6 +58,7 @@ import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import type * as Telemetry from "../../Telemetry.ts"
 import { isSound } from "../errors/extensionError.ts"
+import { perObject } from "../../kit/perObject.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import type { LiveTree, Underway } from "../../store-kit/internal/liveTree.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
@@ -336,17 +337,15 @@ export type EndError = RunPaused | RunCancelled | RunFinished | MaxStepsReached 
 /**
  * Returns the agent of a task. It answers with text, because the output schema describes the answer of the whole run.
  */
-const asTask = (agent: AskedAgent): AskedAgent => {
-  if (!agent.typed) return agent
-  let task = tasks.get(agent)
-  if (task === undefined) {
-    tasks.set(agent, (task = { ...agent, output: Schema.String, typed: false, outputJsonSchema: undefined }))
-  }
-  return task
-}
+const asTask = (agent: AskedAgent): AskedAgent => (agent.typed ? untyped(agent) : agent)
 
 // One per agent, because decoders and grammars are cached by agent.
-const tasks = new WeakMap<AskedAgent, AskedAgent>()
+const untyped = perObject((agent: AskedAgent): AskedAgent => ({
+  ...agent,
+  output: Schema.String,
+  typed: false,
+  outputJsonSchema: undefined
+}))
 
 const taskErrors: ReadonlySet<string> = new Set<TaskError["_tag"]>([
   "ConcurrentAppendError",

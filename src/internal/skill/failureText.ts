@@ -20,6 +20,7 @@ import { isMedia } from "../../Content.ts"
 import { isKernelError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Redactor } from "../../Redaction.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { attempt, bounded, causeText, failureIn, field, isA, logged, messageOf, tagOf } from "../../kit/foreignCode.ts"
 import { type Json, type JsonObject, isJsonObject } from "../../kit/json.ts"
 import { redact } from "../../kit/redact.ts"
@@ -131,13 +132,11 @@ const ofClass = (error: unknown): Json | undefined =>
   attempt(() => {
     const type = field(error, "constructor")
     if (!Schema.isSchema(type) || typeof type !== "function" || isKernelError(error)) return undefined
-    let encode = encoders.get(type)
-    if (encode === undefined) encoders.set(type, (encode = SchemaParser.encodeUnknownEffect(Schema.toCodecJson(type))))
-    const encoded = encode(error)
+    const encoded = encoderOf(type)(error)
     return Exit.isExit(encoded) && Exit.isSuccess(encoded) ? shown(error, encoded.value) : undefined
   }, undefined)
 
-const encoders = new WeakMap<object, (error: unknown) => Effect.Effect<unknown, unknown, unknown>>()
+const encoderOf = perObject((type: Schema.Constraint) => SchemaParser.encodeUnknownEffect(Schema.toCodecJson(type)))
 
 /**
  * Returns the part of an encoded failure that a model may see. A `Redacted` encodes to its secret, which is removed

@@ -16,6 +16,7 @@ import type { CallScope, Effects } from "../../Skill.ts"
 import { aroundCalls, type SkillRegistry } from "../../SkillRegistry.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import type { Machine } from "./replay/virtualProcess.ts"
+import { perObject } from "../../kit/perObject.ts"
 
 /** The place where a run is cut off: the number of the process and of its append, both counted from 1, and the way. */
 export interface Cut {
@@ -253,15 +254,11 @@ const askOnce = (
     )
   })
 
-const textOf = (part: string | number | Message): string => {
-  if (typeof part !== "object") return JSON.stringify(part)
-  const text = texts.get(part) ?? JSON.stringify(part)
-  texts.set(part, text)
-  return text
-}
+const textOf = (part: string | number | Message): string =>
+  typeof part === "object" ? textOfMessage(part) : JSON.stringify(part)
 
 // A turn sends the messages of all earlier turns.
-const texts = new WeakMap<Message, string>()
+const textOfMessage = perObject((message: Message) => JSON.stringify(message))
 
 const saidTo = (witness: Witness, call: ModelCall): Said => {
   const { messages, model } = call.request
