@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { filesIn, imports, isHeart, placeOf, src } from "../test/support/house.ts"
 import type { Entered } from "./coverage.ts"
+import { outsideLines } from "./houseOutside.ts"
 import { atMost, attempt, benched, type Line, node, root } from "./support.ts"
 
 /** Where the page of the studio stands, a program of its own. */
@@ -129,6 +130,7 @@ export const house = async (): Promise<ReadonlyArray<Line>> => [
   await journey("approval", "an approval over HTTP", 14),
   places(),
   ...sizes(),
+  ...(await outsideLines()),
   ...benched("start", ["start.effect"]),
   ...benched("loop", ["loop.100.pi", "loop.1000.pi"]),
   ...benched("fresh")

@@ -212,6 +212,8 @@ class Follower {
   readonly #isOver: (head: RunStore.RunHead) => boolean
   /** The last revision whose events were emitted. */
   #last: number
+  /** Whether all events of that revision were emitted. Live events of one record arrive one by one. */
+  #isWhole = true
   /** How much of the current reply was emitted. */
   readonly #received: Received
   #place: Place | undefined
@@ -335,8 +337,9 @@ class Follower {
   #isNew(event: RunEvent): boolean {
     if (event.runId !== this.#runId) return false
     if ("revision" in event) {
-      if (event.revision <= this.#last) return false
+      if (event.revision < this.#last || (event.revision === this.#last && this.#isWhole)) return false
       this.#last = event.revision
+      this.#isWhole = false
       this.#received.clear()
     } else this.#received.add(event)
     return true
@@ -351,6 +354,7 @@ class Follower {
 
   #eventsOf(records: ReadonlyArray<RunRecord>): ReadonlyArray<RunEvent> {
     this.#last = records.at(-1)?.revision ?? this.#last
+    this.#isWhole = true
     const events = records.flatMap(({ events }) => events)
     if (events.length > 0) this.#received.clear()
     return events

@@ -73,6 +73,29 @@ describe("Kernel.follow", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("emits the pause of a run that it follows live, although one record holds the calls and the pause", () =>
+    Effect.gen(function* () {
+      const pay = Skill.make("pay", {
+        description: "",
+        input: Schema.Struct({}),
+        effects: "write",
+        execute: () => Effect.void
+      })
+      const { provider, say } = yield* spoken
+      const run = yield* Effect.forkChild(Effect.exit(Kernel.run(agentOf(pay), "?", { provider, runId: "r" })))
+      yield* settle
+      const { fiber, heard } = yield* listen("r")
+      yield* settle
+      yield* say(command("pay", {}), "end")
+      yield* Fiber.join(run)
+      yield* Fiber.join(fiber)
+      const [, ...last] = (yield* stored("r")).slice(-3)
+      assert.deepStrictEqual(shapes(last), ["tool_calls_started", "paused"])
+      assert.deepStrictEqual(shapes(heard.slice(-2)), shapes(last))
+      assert.deepStrictEqual(new Set(revisionsIn(last)).size, 1)
+    }).pipe(Effect.provide([kernel(), Policy.layerRules({ confirm: [{ tool: "pay" }] })]))
+  )
+
   it.effect("emits what the stream of the run emits, when it follows from the beginning", () =>
     Effect.gen(function* () {
       const { provider, say } = yield* spoken
