@@ -83,7 +83,7 @@ export const chat = <Output, S extends AnySkill<unknown>, R = never, C = never>(
   answering(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
-      const before = yield* begin(talk, input)
+      const before = yield* startTalk(talk, input)
       const result = yield* kernel
         .run<Output, S, R, unknown>(agent, input, { ...options, runId, history: before })
         .pipe(
@@ -91,7 +91,7 @@ export const chat = <Output, S extends AnySkill<unknown>, R = never, C = never>(
             Effect.flatMap(again(talk, agent, options), (again) => kernel.resume(agent, runId, again))
           )
         )
-      yield* end(talk, result)
+      yield* endTalk(talk, result)
       return result
     })
   )
@@ -110,7 +110,7 @@ export const chatStream = <Output, S extends AnySkill<unknown>, R = never, C = n
   streaming(options.runId, (talk) =>
     Effect.gen(function* () {
       const { kernel, runId } = talk
-      const before = yield* begin(talk, input)
+      const before = yield* startTalk(talk, input)
       return kernel
         .stream<Output, S, R, unknown>(agent, input, { ...options, runId, history: before })
         .pipe(
@@ -134,7 +134,7 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
 ): Effect.Effect<RunResult<Output>, ResumeError, Kernel | ChatHistory | R> =>
   answering(runId, (talk) =>
     Effect.andThen(lent(talk), talk.kernel.resume(agent, runId, options)).pipe(
-      Effect.tap((result) => end(talk, result))
+      Effect.tap((result) => endTalk(talk, result))
     )
   )
 
@@ -209,7 +209,7 @@ const streaming = <Output, S extends AnySkill<unknown>, R>(
       const pipeline = yield* pipelineOf(talk.kernel)
       const events = yield* limited(talk.built, body(talk))
       const ending = Stream.tap(events, (event) =>
-        event.type === "run_completed" && event.result !== undefined ? end(talk, event.result) : Effect.void
+        event.type === "run_completed" && event.result !== undefined ? endTalk(talk, event.result) : Effect.void
       )
       return pipeline === undefined ? ending : Stream.provideService(ending, PromptPipeline.PromptPipeline, pipeline)
     })
@@ -221,7 +221,7 @@ const streaming = <Output, S extends AnySkill<unknown>, R>(
  * Adds the user's message and returns the earlier messages. The message is left out of them even if an earlier attempt
  * added it, because the run adds it itself.
  */
-const begin = Effect.fnUntraced(function* (talk: Talk, input: Input) {
+const startTalk = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   const { history, media, runId } = talk
   const before = yield* history.toArray
   const message = Messages.user(yield* Effect.forEach(listOf(input), (part) => EmbeddedMedia.ofPart(part, media)))
@@ -237,7 +237,7 @@ const begin = Effect.fnUntraced(function* (talk: Talk, input: Input) {
 })
 
 /** Adds the messages of the run. The first one is the user's, which is already there unless the history was cleared. */
-const end = Effect.fnUntraced(function* (
+const endTalk = Effect.fnUntraced(function* (
   { built, history, media }: Talk,
   { messages, runId }: RunResult<unknown>
 ): Effect.fn.Return<void, StoreError> {

@@ -20,7 +20,7 @@ import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./store-kit/Follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
 import { newRunId as randomRunId, withEnvironment } from "./internal/kernel/environment.ts"
-import * as Offers from "./internal/kernel/queue.ts"
+import * as Queue from "./internal/kernel/queue.ts"
 import { type Sink, events, listOf, silent } from "./internal/run/listeners.ts"
 import * as Resumes from "./internal/kernel/resume.ts"
 import type { Environment } from "./internal/run/run.ts"
@@ -237,10 +237,11 @@ export const schedule = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const questions = (
+export const questions = Effect.fn("Kernel.questions")(function* (
   runId: string
-): Effect.Effect<ReadonlyArray<OpenQuestion>, QuestionsError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Offers.questions(store, runId))
+): Effect.fn.Return<ReadonlyArray<OpenQuestion>, QuestionsError, RunStore.RunStore> {
+  return yield* Queue.questions(yield* RunStore.RunStore, runId)
+})
 
 /**
  * Records a person's decisions about the waiting calls of a run or its tasks.
@@ -255,12 +256,13 @@ export const questions = (
  * @category running
  * @since 0.1.0
  */
-export const answer = (
+export const answer = Effect.fn("Kernel.answer")(function* (
   runId: string,
   answers: ReadonlyArray<Answer>,
   options: AnswerOptions = {}
-): Effect.Effect<void, AnswerError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Offers.answer(store, runId, answers, options))
+): Effect.fn.Return<void, AnswerError, RunStore.RunStore> {
+  yield* Queue.answer(yield* RunStore.RunStore, runId, answers, options)
+})
 
 /**
  * Cancels a run and the runs below it, from any process.
@@ -279,11 +281,12 @@ export const answer = (
  * @category running
  * @since 0.1.0
  */
-export const cancel = (
+export const cancel = Effect.fn("Kernel.cancel")(function* (
   runId: string,
   options: CancelOptions = {}
-): Effect.Effect<void, CancelError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Cancels.cancel(store, runId, options))
+): Effect.fn.Return<void, CancelError, RunStore.RunStore> {
+  yield* Cancels.cancel(yield* RunStore.RunStore, runId, options)
+})
 
 /**
  * Follows a run by its id, from any process: its stored events after a revision, then new ones as they happen, without a
@@ -349,13 +352,15 @@ export const resume = <Output, S extends AnySkill<unknown>, R = never>(
  * @category running
  * @since 0.1.0
  */
-export const fork = (runId: string, options: ForkOptions = {}): Effect.Effect<string, ForkError, RunStore.RunStore> =>
-  Effect.gen(function* () {
-    const store = yield* RunStore.RunStore
-    const id = options.runId ?? (yield* newRunId)
-    yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
-    return id
-  })
+export const fork = Effect.fn("Kernel.fork")(function* (
+  runId: string,
+  options: ForkOptions = {}
+): Effect.fn.Return<string, ForkError, RunStore.RunStore> {
+  const store = yield* RunStore.RunStore
+  const id = options.runId ?? (yield* newRunId)
+  yield* Forks.fork(store, runId, { revision: options.revision ?? Infinity, runId: id, edit: options.edit })
+  return id
+})
 
 /**
  * Offers a stored run to workers, as `submit` and `answer` do. A run that was only stored, such as a fork, is claimed by
@@ -366,11 +371,12 @@ export const fork = (runId: string, options: ForkOptions = {}): Effect.Effect<st
  * @category running
  * @since 0.1.0
  */
-export const offer = (
+export const offer = Effect.fn("Kernel.offer")(function* (
   runId: string,
   options: Pick<AnswerOptions, "workerId"> = {}
-): Effect.Effect<void, OfferError, RunStore.RunStore> =>
-  RunStore.RunStore.use((store) => Offers.offer(store, runId, options.workerId ?? "local"))
+): Effect.fn.Return<void, OfferError, RunStore.RunStore> {
+  yield* Queue.offer(yield* RunStore.RunStore, runId, options.workerId ?? "local")
+})
 
 /**
  * Returns a random id for a run, for a caller that needs the id before the run starts.

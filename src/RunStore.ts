@@ -87,10 +87,11 @@ export {
  * @category combinators
  * @since 0.1.0
  */
-export const inFlight = (
+export const inFlight = Effect.fn("RunStore.inFlight")(function* (
   runId: string
-): Effect.Effect<ReadonlyArray<CallInFlight>, RunNotFound | StoreError, RunStore> =>
-  RunStore.use((store) => Stored.inFlight(store, runId))
+): Effect.fn.Return<ReadonlyArray<CallInFlight>, RunNotFound | StoreError, RunStore> {
+  return yield* Stored.inFlight(yield* RunStore, runId)
+})
 
 /**
  * Returns the records of a run and of all runs below it, oldest run first: what an export holds and a replay compares
@@ -99,8 +100,11 @@ export const inFlight = (
  * @category combinators
  * @since 0.1.0
  */
-export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore> =>
-  RunStore.use((store) => Stored.recordsOf(store, runId))
+export const recordsOf = Effect.fn("RunStore.recordsOf")(function* (
+  runId: string
+): Effect.fn.Return<ReadonlyArray<RunRecord>, RunNotFound | StoreError, RunStore> {
+  return yield* Stored.recordsOf(yield* RunStore, runId)
+})
 
 /**
  * Deletes trees of runs whose root has ended and that were not updated since an instant. Returns the ids of the deleted
@@ -115,7 +119,7 @@ export const recordsOf = (runId: string): Effect.Effect<ReadonlyArray<RunRecord>
  * @category combinators
  * @since 0.1.0
  */
-export const prune = Effect.fnUntraced(function* (options: {
+export const prune = Effect.fn("RunStore.prune")(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
   /** Statuses that count as ended. Default: `completed`. */

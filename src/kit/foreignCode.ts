@@ -160,7 +160,7 @@ export const referenceOf = <A>(
 // ---------------------------------------------------------------- time
 
 /** Starts work immediately in a detached fiber and passes the fiber to `next`. Most work is done by then. */
-export const begin = <A, E, B, E2>(
+export const forkNow = <A, E, B, E2>(
   work: Effect.Effect<A, E>,
   next: (fiber: Fiber.Fiber<A, E>) => Effect.Effect<B, E2>
 ): Effect.Effect<B, E2> => Effect.withFiber((parent) => next(Effect.runForkWith(parent.context)(work)))
@@ -177,7 +177,7 @@ export const inTime = <A, E, B, E2>(
   orElse: () => Effect.Effect<B, E2>
 ): Effect.Effect<A | B, E | E2> =>
   Effect.uninterruptibleMask((restore) =>
-    begin(work, (fiber): Effect.Effect<A | B, E | E2> => {
+    forkNow(work, (fiber): Effect.Effect<A | B, E | E2> => {
       // Most work is already done and needs no timer.
       const exit = fiber.pollUnsafe()
       if (exit !== undefined) return exit
@@ -193,7 +193,7 @@ export const inTime = <A, E, B, E2>(
 /** Runs work in its own fiber. An interruption does not wait for the work to stop. */
 export const leavable = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.uninterruptibleMask((restore) =>
-    begin(work, (fiber) =>
+    forkNow(work, (fiber) =>
       Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.sync(() => fiber.interruptUnsafe()))
     )
   )

@@ -63,14 +63,14 @@ export const required = (schema: Record<string, unknown>): ReadonlySet<string> =
 }
 
 /** Names a type for a listing: `array<string>`, `object{a: integer}`, `string|null`. */
-export const typeName = (schema: unknown, root: JsonObject): string => detailed(schema, begin(root), 0)
+export const typeName = (schema: unknown, root: JsonObject): string => detailed(schema, startWalk(root), 0)
 
 /** Returns the types a value may have, without their parts: `["array", "null"]`. */
-export const typeNames = (schema: unknown, root: JsonObject): ReadonlyArray<string> => distinct(schema, begin(root))
+export const typeNames = (schema: unknown, root: JsonObject): ReadonlyArray<string> => distinct(schema, startWalk(root))
 
 /** Returns the schemas that a path may lead to. There are several if members of a union share that part. */
 export const at = (schema: JsonObject, path: ReadonlyArray<PropertyKey>): ReadonlyArray<unknown> => {
-  const walk = begin(schema)
+  const walk = startWalk(schema)
   return path.reduce<ReadonlyArray<unknown>>(
     (found, key) => found.flatMap((part) => step(part, key, walk, 0)),
     [schema]
@@ -98,7 +98,7 @@ interface Walk {
   left: number
 }
 
-const begin = (root: JsonObject): Walk => ({ root, left: maxParts })
+const startWalk = (root: JsonObject): Walk => ({ root, left: maxParts })
 
 const isOver = (walk: Walk, depth: number): boolean => depth > maxDepth || walk.left-- <= 0
 

@@ -235,7 +235,7 @@ const settingsOf = (fields: Fields): AgentSettings => {
   return present({
     ...camel(rest),
     instructions: system_prompt,
-    model: typeof model === "string" ? model : modelOf(model),
+    model: typeof model === "string" ? model : modelFrom(model),
     // Null is the same as absent.
     skills: rest.skills ?? undefined,
     protocols: rest.protocols ?? undefined,
@@ -254,7 +254,7 @@ const budgetOf = (fields: NonNullable<Fields["budget"]>): ExecutionBudget => {
   })
 }
 
-const modelOf = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
+const modelFrom = ({ price, ...rest }: Exclude<Fields["model"], string>): Model =>
   present({ capabilities: textOnly, ...camel(rest), price: price === undefined ? undefined : priceOf(price) })
 
 const priceOf = ({ hosted, long_prompt, ...price }: typeof PriceConfig.Type): Price =>

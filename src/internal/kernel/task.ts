@@ -49,7 +49,7 @@ export const spawner = (resume: Resume): Spawn => {
     }
     const environment = yield* environmentOf(parent, child, undefined)
     return yield* Effect.matchEffect(create(environment, beginning), {
-      onSuccess: (run) => Effect.map(traced(environment, beginning, finishChild(run)), (end) => resultOf(call, end)),
+      onSuccess: (run) => Effect.map(traced(environment, beginning, finishChild(run)), (end) => taskResult(call, end)),
       // A suspended worker that lost this run may have created the child when it woke up, so the child is resumed.
       onFailure: (error) =>
         error._tag !== "RunExists"
@@ -123,7 +123,7 @@ const continued = Effect.fnUntraced(function* (
   const environment = yield* environmentOf(parent, child, state)
   const { costUsd, text, turns, usage } = yield* resume({ ...environment, spawn }, state, given)
   const end = yield* stored(parent.store, state.runId)
-  return resultOf(call, { text, usage, costUsd, turns, log: end.turns })
+  return taskResult(call, { text, usage, costUsd, turns, log: end.turns })
 })
 
 /** Returns the resume, launch and pause records of a run. */
@@ -172,7 +172,7 @@ const finishChild = (run: Run): Effect.Effect<End, DriveError | EndError> =>
     }))
   )
 
-const resultOf = (call: Call, { costUsd, log, text, turns, usage }: End): CallResult =>
+const taskResult = (call: Call, { costUsd, log, text, turns, usage }: End): CallResult =>
   Calls.succeeded(call, [Contents.text(text), ...mediaOf(log)], { spent: { usage, costUsd, turns } })
 
 /** Returns the media that a child created. Its result includes them, so that later tasks can use them. */

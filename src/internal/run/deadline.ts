@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { DeadlineExceeded, type StoreError } from "../../KernelError.ts"
 import type * as RunStore from "../../RunStore.ts"
-import { begin } from "../../kit/foreignCode.ts"
+import { forkNow } from "../../kit/foreignCode.ts"
 import { TimedOut } from "../skill/failureText.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { flush } from "./commit.ts"
@@ -66,7 +66,7 @@ export const withinTimeout = <A, E>(
 ): Effect.Effect<Exit.Exit<A, E | TimedOut | FlushError>> => {
   if (limit === undefined) return Effect.exit(code)
   return Effect.uninterruptibleMask((restore) =>
-    begin(code, (fiber): Effect.Effect<Exit.Exit<A, E | TimedOut | FlushError>> => {
+    forkNow(code, (fiber): Effect.Effect<Exit.Exit<A, E | TimedOut | FlushError>> => {
       const exit = fiber.pollUnsafe()
       return exit === undefined ? waitFor(run, limit, fiber, restore) : Effect.succeed(exit)
     })

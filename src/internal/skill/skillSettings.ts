@@ -154,13 +154,13 @@ interface Execution {
 export const make = (skill: string, configs: Configs = {}, credentials: Credentials = {}): (() => AnySettings) => {
   const configSpecs = new Map(Object.entries(configs))
   const credentialSpecs = new Map(Object.entries(credentials))
-  const begin = (): AnySettings => {
+  const openSettings = (): AnySettings => {
     const execution = { skill, configSpecs, credentialSpecs, configs: new Map(), credentials: new Map() }
     return { config: (key) => readConfig(execution, key), credential: (key) => readCredential(execution, key) }
   }
   // Without declarations there is nothing to cache, which is the case for most skills.
-  const none = begin()
-  return configSpecs.size + credentialSpecs.size === 0 ? () => none : begin
+  const none = openSettings()
+  return configSpecs.size + credentialSpecs.size === 0 ? () => none : openSettings
 }
 
 const readConfig = Effect.fnUntraced(function* (execution: Execution, key: string) {

@@ -15,7 +15,7 @@ import { decided, giveBack, idsOf, indexOf, launch, none, openTurn, review, with
 
 /** Returns the state after a record. The first record creates the state. */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
-  const next = new State(state ?? begin(record))
+  const next = new State(state ?? initialState(record))
   move(next, record)
   return next
 }
@@ -26,7 +26,7 @@ export const move = (next: State, record: RunRecord): void => {
   // Changes by the previous phase's hook precede the events of this record.
   if (delta.context !== undefined) next.context = { ...next.context, ...delta.context }
   if (delta.settled === true) next.settledRevision = next.phaseRevision
-  if (record.op === "resume") resume(next, delta)
+  if (record.op === "resume") continueRun(next, delta)
   if (delta.launched !== undefined && next.currentTurn !== undefined) {
     next.currentTurn = launch(next.currentTurn, delta.launched, delta.effects)
   }
@@ -61,7 +61,7 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       if (next.currentTurn !== undefined) next.currentTurn = { ...next.currentTurn, attempt: event.attempt }
       return enter(next, "model_started", record)
     case "model_completed":
-      answer(next, event)
+      takeReply(next, event)
       break
     case "tool_calls_started":
       next.questions = event.questions ?? none
@@ -131,7 +131,7 @@ const end = (
   }
 }
 
-const begin = (record: RunRecord): RunState => {
+const initialState = (record: RunRecord): RunState => {
   const event = record.events[0]
   if (event?.type !== "run_started") throw new Error("no run_started")
   return {
@@ -197,7 +197,7 @@ const extend = (prompt: Growing<Message>, delta: PromptDelta): Growing<Message> 
     ? prompt.append(delta.append)
     : Growing.of(prompt.array.slice(0, delta.base).concat(delta.append))
 
-const answer = (next: State, event: Extract<PhaseEvent, { type: "model_completed" }>): void => {
+const takeReply = (next: State, event: Extract<PhaseEvent, { type: "model_completed" }>): void => {
   if (next.currentTurn === undefined) return
   const { calls, finishReason, latencyMs, message, model, outcome, usage } = event
   next.currentTurn = {
@@ -232,8 +232,8 @@ const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_com
 // ---------------------------------------------------------------- resume
 
 /** Continues a stopped run. With `rewind`, the open turn starts over. */
-const resume = (next: State, delta: Delta): void => {
-  answerApprovals(next, delta)
+const continueRun = (next: State, delta: Delta): void => {
+  answerQuestions(next, delta)
   const { phase } = next.status
   const turn = next.currentTurn
   next.status = running(phase)
@@ -270,11 +270,11 @@ const resume = (next: State, delta: Delta): void => {
   }
 }
 
-const answerApprovals = (next: State, delta: Delta): void => {
+const answerQuestions = (next: State, delta: Delta): void => {
   const answers = delta.answers
   if (answers === undefined || answers.length === 0) return
-  next.questions = next.questions.map((approval) => {
-    const answer = answers.find((answer) => answer.callId === approval.callId)
-    return answer === undefined || approval.answer !== undefined ? approval : { ...approval, answer }
+  next.questions = next.questions.map((question) => {
+    const answer = answers.find((answer) => answer.callId === question.callId)
+    return answer === undefined || question.answer !== undefined ? question : { ...question, answer }
   })
 }

@@ -27,12 +27,12 @@ export const inDialect = (
 }
 
 const ownThinking = (message: Message, model: string): ReadonlyArray<Message> => {
-  const content = message.content.filter((part) => part.type !== "thinking" || modelOf(part.origin) === model)
+  const content = message.content.filter((part) => part.type !== "thinking" || modelNameIn(part.origin) === model)
   if (content.length === message.content.length) return [message]
   return content.length === 0 ? [] : [{ ...message, content }]
 }
 
-const modelOf = (origin: unknown): unknown => (isJsonObject(origin) ? origin["model"] : undefined)
+const modelNameIn = (origin: unknown): unknown => (isJsonObject(origin) ? origin["model"] : undefined)
 
 // ---------------------------------------------------------------- to blocks
 
@@ -81,7 +81,7 @@ const asTools = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
     if (message === undefined) continue
     const blocks = message.role === "assistant" ? blocksOf(message) : []
     const acts = blocks.filter(isAct)
-    const results = acts.map((_, offset) => resultOf(messages[index + 1 + offset]))
+    const results = acts.map((_, offset) => toolResultIn(messages[index + 1 + offset]))
     const isWhole = acts.every((act, at) => results[at]?.block.name === nameOf(act))
     // Calls without results, such as those dropped by a hook, stay text.
     if (acts.length === 0 || !isWhole) {
@@ -108,7 +108,7 @@ const turnAsTools = (
   let at = 0
   for (const block of blocks) {
     const result = isAct(block) ? results[at++] : undefined
-    const answer = resultOf(result)
+    const answer = toolResultIn(result)
     if (result === undefined || answer === undefined || isBuiltin(block)) {
       kept.push(block)
       if (result !== undefined) others.push(result)
@@ -150,7 +150,7 @@ const inputOf = ({ content, type }: Block): JsonObject => {
 }
 
 /** Returns the result block that a message of the kernel starts with. */
-const resultOf = (message: Message | undefined) => {
+const toolResultIn = (message: Message | undefined) => {
   const [first, ...rest] = message?.role === "user" ? message.content : []
   if (first?.type !== "text") return undefined
   const { blocks, text } = BlockParser.parse(first.text)

@@ -21,7 +21,7 @@ export interface MessageFacts {
 
 /** Returns the facts about the messages of a list. */
 export const factsOf = (messages: ReadonlyArray<Message>): MessageFacts =>
-  known.get(messages) ?? messages.reduce(including, none)
+  known.get(messages) ?? messages.reduce(including, noFacts)
 
 /** Returns a new list with more messages, and remembers its facts, for which only the added messages are read. */
 export const extended = (
@@ -34,7 +34,7 @@ export const extended = (
   return all
 }
 
-const none: MessageFacts = { isBare: true, size: 0, hasBytes: false }
+const noFacts: MessageFacts = { isBare: true, size: 0, hasBytes: false }
 
 const including = (before: MessageFacts, message: Message): MessageFacts => {
   const facts = known.get(message) ?? read(message)

@@ -21,7 +21,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Bounds from "../../kit/bounds.ts"
-import { begin } from "../../kit/foreignCode.ts"
+import { forkNow } from "../../kit/foreignCode.ts"
 import { isRecord, own, parseJson } from "../../kit/json.ts"
 import type { Limits } from "../../Limits.ts"
 
@@ -77,7 +77,7 @@ export const make = (options: {
   const cancel = ({ id, method }: McpSchema.JsonRpcRequest) =>
     method === "initialize" || !pending.has(id)
       ? Effect.void
-      : begin(
+      : forkNow(
           Effect.ignore(Effect.timeoutOption(send(cancelled(id)), Duration.times(limits.cleanUpTimeout, 1 / 5))),
           () => Effect.void
         )

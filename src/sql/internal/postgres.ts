@@ -20,7 +20,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { Connection } from "effect/sql/SqlConnection"
 import { SqlError, StatementTimeoutError, UnknownError } from "effect/sql/SqlError"
 import type * as Stream from "effect/Stream"
-import { begin } from "../../kit/foreignCode.ts"
+import { forkNow } from "../../kit/foreignCode.ts"
 import { StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { wordsOf } from "./sqlFault.ts"
@@ -140,7 +140,7 @@ const within =
   (limit: number, leave: Effect.Effect<void>): Soon =>
   (asked) =>
     Effect.uninterruptibleMask((restore) =>
-      begin(asked, (fiber) => {
+      forkNow(asked, (fiber) => {
         // The connection stays reserved until it is closed or returned.
         const stop = Fiber.interrupt(fiber)
         const late = Effect.suspend(() => failed(StatementTimeoutError, `it took longer than ${limit} ms`, "execute"))
