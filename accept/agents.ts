@@ -24,14 +24,9 @@ const cancelled = (): ReadonlyArray<Line> => {
 }
 
 export const agents = async (): Promise<ReadonlyArray<Line>> => [
-  ofFiles(tested, "a run is cancelled by id or by a signal, and every bad request has its outcome", [
-    "test/durable/cancel.test.ts"
-  ]),
   ofFiles(tested, "a run is followed by id, from any moment, without a gap and without a repeat", [
     "test/durable/follow.test.ts"
   ]),
-  ofFiles(tested, "another process cancels and follows, over SQLite and files", ["test/durable/elsewhere.test.ts"]),
-  ofFiles(tested, "skills report progress and preliminary results", ["test/internal/run/publish.test.ts"]),
   ...cancelled(),
   ...benched("followers"),
   ...(await team())

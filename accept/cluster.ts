@@ -61,16 +61,8 @@ const faults = (): ReadonlyArray<Line> => {
 }
 
 export const cluster = async (): Promise<ReadonlyArray<Line>> => [
-  existing("1, 5. start, resume, answer, cancel and follow work from any process; newer journals are left to others", [
-    "test/cluster/ClusterKernel.test.ts"
-  ]),
-  existing("a cluster without the revision check, and one that answers early, are found", [
-    "test/cluster/ownership.test.ts"
-  ]),
   existing("two runners and a client on PostgreSQL, over sockets", ["test/cluster/postgres.test.ts"]),
   existing("3. kernai worker --cluster runs, drains at SIGTERM, and serves the commands", ["test/cli/cluster.test.ts"]),
-  existing("2. a worker fills a place that becomes free, and claims what any process offers at once", ["test/worker"]),
-  existing("1. runs start by cron, once whatever the number of processes", ["test/internal/kernel/start.test.ts"]),
   existing("1. a worker without a cluster declines questions at their deadline, once, on every store", [
     "test/internal/worker/deadlines.test.ts"
   ]),

@@ -37,11 +37,8 @@ export const durable = async (): Promise<ReadonlyArray<Line>> => [
   vectors("scenarios of durable runs in the strict tier, on memory, files, SQLite and PostgreSQL", [
     "test/conformance/durableRun.test.ts"
   ]),
-  existing("every row of the rules: hooks, pauses, reviews, verdicts, resumes, crashes", ["test/durable"]),
-  existing("every store passes the one suite, with values that JSON cannot hold", [
-    "test/RunStore.test.ts",
+  existing("stores in files and in PostgreSQL pass the one suite", [
     "test/file/FileRunStore.test.ts",
-    "test/sql/SqlRunStore.test.ts",
     "test/sql/PgRunStore.test.ts"
   ]),
   counted(
@@ -60,8 +57,6 @@ export const durable = async (): Promise<ReadonlyArray<Line>> => [
   existing("a recorded run replays, and a changed prompt is named as the step that differs", [
     "test/testing/Replay.test.ts"
   ]),
-  existing("a run forks from any commit, the original untouched", ["test/durable/fork.test.ts"]),
-  existing("a worker claims, renews, retries and stops in time", ["test/worker"]),
   await attempt("the long run: 200 kills, 50 stops, 100 contentions on two databases, mutants", longRun),
   ...benched("store")
 ]

@@ -1,22 +1,10 @@
 /**
  * The kernel's promises: from a fresh clone to a finished run.
  */
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import {
-  attempt,
-  benched,
-  failures,
-  type Line,
-  node,
-  provenBy,
-  reported,
-  root,
-  run,
-  tested,
-  vectors
-} from "./support.ts"
+import { attempt, benched, failures, type Line, node, root, run, tested, vectors } from "./support.ts"
 
 const answer = "50% of active users are on the premium plan"
 
@@ -77,24 +65,6 @@ const untaught = (): Omit<Line, "line"> => {
   }
 }
 
-/** From the README to the loop: files that exist, each named by the one before. */
-const path = (): Omit<Line, "line"> => {
-  const steps: ReadonlyArray<readonly [file: string, names: string]> = [
-    ["README.md", "examples/01-hello.ts"],
-    ["README.md", "src/internal/loop/loop.ts"],
-    ["src/internal/loop/loop.ts", "./turn.ts"],
-    ["src/internal/loop/loop.ts", "./calls.ts"],
-    ["src/internal/loop/turn.ts", "../model/intent.ts"],
-    ["src/internal/loop/calls.ts", "../call/dispatch.ts"],
-    ["src/internal/loop/loop.ts", "../run/commit.ts"]
-  ]
-  const broken = steps.filter(([file, names]) => {
-    const target = names.startsWith(".") ? join(root, file, "..", names) : join(root, names)
-    return !existsSync(target) || !readFileSync(join(root, file), "utf8").includes(names)
-  })
-  return { pass: broken.length === 0, figure: broken.length === 0 ? `${steps.length} steps` : broken.join("; ") }
-}
-
 export const kernel = async (): Promise<ReadonlyArray<Line>> => [
   ...(await fresh(async (folder) => clone(folder))),
   vectors("vectors of parser, in every chunking", files(["parser"])),
@@ -105,11 +75,6 @@ export const kernel = async (): Promise<ReadonlyArray<Line>> => [
   vectors("recorded runs of kernel", files(["kernel"])),
   await attempt("no vector id stands in src", untaught),
   tested("README and examples compile and run", ["test/readme.test.ts", "test/examples.test.ts"]),
-  await attempt("from the README to the six files of the loop", path),
-  provenBy(
-    "the replay fails when one skill's result is altered",
-    (await reported(["test/cli/replayModel.test.ts"])).tests.filter(({ title }) => /another result/.test(title))
-  ),
   await attempt("a missing key is one line that names the variable", () => {
     const { ANTHROPIC_API_KEY: _, ...env } = process.env
     const ran = node(["bin/kernai.mjs", "run", "--model", "anthropic/claude-sonnet-4-20250514", "hi"], {
@@ -122,9 +87,9 @@ export const kernel = async (): Promise<ReadonlyArray<Line>> => [
     }
   }),
   ...benched("parser"),
-  ...benched("loop"),
+  ...benched("loop", ["loop.100.memory", "loop.1000.memory", "loop.growth"]),
   ...benched("tokens"),
   ...benched("runs"),
   ...benched("heap"),
-  ...benched("start")
+  ...benched("start", ["start.ai", "start.bundle", "start.effectAi"])
 ]

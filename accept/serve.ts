@@ -25,35 +25,6 @@ const browser = (): ReadonlyArray<Line> => {
 
 export const serve = (): Promise<ReadonlyArray<Line>> =>
   Promise.resolve([
-    ofFiles(tested, "runs are started, followed, answered, cancelled and listed over HTTP, with media and OpenAPI", [
-      "test/http/HttpKernel.test.ts"
-    ]),
-    ofFiles(tested, "every route checks its caller; hosts, origins, tokens, bodies and followers are bounded", [
-      "test/http/Access.test.ts"
-    ]),
-    ofFiles(tested, "the AI SDK's own client holds a conversation with tools, approvals, files, stop and resume", [
-      "test/http/AiSdkUi.test.ts",
-      "test/http/uiFold.test.ts",
-      "test/http/alive.test.ts"
-    ]),
-    ofFiles(
-      tested,
-      "the AG-UI client holds a conversation with tools, interrupts, activities, media, state and cancel",
-      ["test/http/AgUi.test.ts"]
-    ),
-    ofFiles(
-      tested,
-      "A2A clients of versions 1.0 and 0.3 send and stream messages, answer, list, cancel and resubscribe",
-      ["test/http/A2a.test.ts"]
-    ),
-    ofFiles(
-      tested,
-      "agents of the A2A server are asked in versions 1.0 and 0.3, over streams that break, and cancelled",
-      ["test/http/A2aClient.test.ts"]
-    ),
-    ofFiles(tested, "agents of other services are skills and a block; their questions reach a person, policies hold", [
-      "test/http/A2aHub.test.ts"
-    ]),
     ofFiles(tested, "a server is killed in the middle of a reply, and its clients continue after the restart", [
       "test/http/killed.test.ts"
     ]),

@@ -13,14 +13,9 @@ import { withSite } from "./studioSite.ts"
 import { benched, inFolder, type Line, ofFiles, tested } from "./support.ts"
 
 const files = (): ReadonlyArray<Line> => [
-  ofFiles(tested, "only pages with the token of this start get data, and foreign ones nothing", [
-    "test/studio/Studio.test.ts"
-  ]),
   ofFiles(tested, "the state at each revision is the kernel's own fold, and blocks have their places", [
     "test/studio/journal.test.ts"
-  ]),
-  ofFiles(tested, "the page is at most 60 KiB and is built from its sources", ["test/studio/assets.test.ts"]),
-  ofFiles(tested, "thirteen failures are explained by name", ["test/studio/failureCause.test.ts"])
+  ])
 ]
 
 const only = process.env["KERNAI_STUDIO"]

@@ -2,9 +2,9 @@
  * What every part of the acceptance shares: a line, and how to run what proves it.
  */
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, relative } from "node:path"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 /** One promise, whether it holds, and the figure that says so. */
@@ -101,59 +101,6 @@ export const counted = (line: string, files: ReadonlyArray<string>, word: string
 /** The tests of some files as one line, where the files exist. */
 export const existing = (line: string, files: ReadonlyArray<string>): Line => ofFiles(tested, line, files)
 
-/** A test as the runner reports it. */
-export interface Test {
-  /** Its path inside `test/`. */
-  readonly file: string
-  readonly title: string
-  readonly passed: boolean
-}
-
-interface Report {
-  readonly testResults: ReadonlyArray<{
-    readonly name: string
-    readonly startTime: number
-    readonly endTime: number
-    readonly assertionResults: ReadonlyArray<{ readonly fullName: string; readonly status: string }>
-  }>
-}
-
-/** The tests of some files or folders, run once, and how long they took; no tests where the runner broke. */
-export const reported = (
-  files: ReadonlyArray<string>,
-  options?: Parameters<typeof run>[2]
-): Promise<{ readonly tests: ReadonlyArray<Test>; readonly seconds: number }> =>
-  inFolder((folder) => {
-    const output = join(folder, "tests.json")
-    // Properties are tried as often as in the long run, whose slow cases are left out.
-    const env = { PROPERTY_CASES: "1000", ...options?.env }
-    const words = ["run", "--reporter=json", `--outputFile=${output}`, ...files]
-    node(["node_modules/vitest/vitest.mjs", ...words], { ...options, env })
-    const { testResults }: Report = existsSync(output) ? JSON.parse(readFileSync(output, "utf8")) : { testResults: [] }
-    return {
-      tests: testResults.flatMap(({ assertionResults, name }) =>
-        assertionResults.map(({ fullName, status }) => ({
-          file: relative(join(root, "test"), name),
-          title: fullName,
-          passed: status === "passed"
-        }))
-      ),
-      seconds: testResults.reduce((sum, { endTime, startTime }) => sum + (endTime - startTime) / 1000, 0)
-    }
-  })
-
-/** The line of a promise that tests prove: all of them must have passed, and there must be one. */
-export const provenBy = (line: string, tests: ReadonlyArray<Test>): Line => {
-  const passed = tests.filter((test) => test.passed).length
-  const names = [...new Set(tests.map(({ file }) => file))].join(", ")
-  const failed = tests.filter((test) => !test.passed).map(({ title }) => `; failed: ${title}`)
-  return {
-    line,
-    pass: tests.length > 0 && passed === tests.length,
-    figure: tests.length === 0 ? "no test says so" : `${passed} of ${tests.length} tests in ${names}${failed.join("")}`
-  }
-}
-
 /** A folder that is gone when `body` is over. */
 export const inFolder = async <A>(body: (folder: string) => Promise<A> | A): Promise<A> => {
   const folder = mkdtempSync(join(tmpdir(), "kernai-accept-"))
@@ -199,9 +146,13 @@ export const benched = (name: string, ids?: ReadonlyArray<string>): ReadonlyArra
   if (status !== 0 || line === undefined)
     return [{ line: `bench ${name}`, pass: false, figure: stderr.trim().slice(0, 300) }]
   const rows: ReadonlyArray<Row> = JSON.parse(line)
-  return rows.flatMap(({ bound, id, name, pass, value }) =>
-    bound === null || ids?.includes(id) === false
-      ? []
-      : [{ line: name, pass, figure: `${value.toFixed(3)} (at most ${bound})` }]
-  )
+  const missing = ids?.filter((id) => !rows.some((row) => row.id === id)) ?? []
+  return [
+    ...rows.flatMap(({ bound, id, name, pass, value }) =>
+      bound === null || ids?.includes(id) === false
+        ? []
+        : [{ line: name, pass, figure: `${value.toFixed(3)} (at most ${bound})` }]
+    ),
+    ...missing.map((id) => ({ line: `bench ${name}`, pass: false, figure: `no row ${id}` }))
+  ]
 }

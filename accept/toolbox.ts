@@ -6,42 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { declared, ofPackage, templates } from "./packed.ts"
-import {
-  attempt,
-  inFolder,
-  type Line,
-  ofFiles,
-  provenBy,
-  reported,
-  root,
-  run,
-  type Test,
-  tested,
-  vectors
-} from "./support.ts"
-
-// ---------------------------------------------------------------- tests by their titles
-
-/** A promise, the files that may prove it, and what the titles of its tests say. */
-const promises: ReadonlyArray<readonly [line: string, files: RegExp, titles: RegExp]> = [
-  ["one agent runs the same scenario in both dialects", /^toolbox\//, /scenario in (?:blocks|tools)/i],
-  ["the scenario over exchanges of Anthropic", /^toolbox\//, /anthropic/i],
-  ["the scenario over exchanges of OpenAI", /^toolbox\//, /openai/i],
-  ["the scenario over exchanges of Gemini", /^toolbox\//, /gemini|google/i],
-  ["the scenario over exchanges of Ollama", /^toolbox\//, /ollama/i],
-  [
-    "a conversation of 200 turns stays inside a window of 16k",
-    /^(?:toolbox|property)\/|^PromptPipeline/,
-    /200.*(?:window|16)|(?:window|16).*200/i
-  ],
-  [
-    "every state that can be reached encodes to a valid request for every provider",
-    /^(?:toolbox|property)\/|^PromptPipeline|^ChatHistory/,
-    /every provider|any commit/i
-  ],
-  ["10,000 sampled strings of the grammar parse", /grammar/i, /10[,_ ]?000/],
-  ["the GBNF is read", /grammar/i, /gbnf/i]
-]
+import { attempt, inFolder, type Line, ofFiles, root, run, tested, vectors } from "./support.ts"
 
 /** What the vendors' exchanges are, and that there is one for each vendor and dialect. */
 const exchanges = (): Omit<Line, "line"> => {
@@ -54,23 +19,6 @@ const exchanges = (): Omit<Line, "line"> => {
     pass: missing.length === 0,
     figure: missing.length === 0 ? `test/fixtures/toolbox: ${files.join(", ")}` : `missing: ${missing.join(", ")}`
   }
-}
-
-/** Each file is run by itself: one that hangs or breaks takes no other with it. */
-const proven = async (): Promise<ReadonlyArray<Line>> => {
-  const there = readdirSync(join(root, "test"), { recursive: true, encoding: "utf8" })
-  const files = there.filter((file) => file.endsWith(".test.ts") && promises.some(([, files]) => files.test(file)))
-  const all: Array<Test> = []
-  for (const file of files) {
-    const env = /grammar|failures/i.test(file) ? { LONG_RUN: "1" } : {}
-    all.push(...(await reported([`test/${file}`], { timeout: 300_000, env })).tests)
-  }
-  return promises.map(([line, files, titles]) =>
-    provenBy(
-      line,
-      all.filter((test) => files.test(test.file) && titles.test(test.title))
-    )
-  )
 }
 
 // ---------------------------------------------------------------- chat
@@ -186,11 +134,11 @@ export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
     "test/conformance/policyRegistry.test.ts"
   ]),
   await attempt("the exchanges of the vendors are files with names", exchanges),
-  ...(await proven()),
-  ofFiles(tested, "kernai chat: talk, approvals, Ctrl-C, commands, Markdown", [
-    "test/cli/chat/terminalChat.test.ts",
-    "test/cli/chat/lineReader.test.ts"
+  ofFiles(tested, "10,000 sampled strings of the grammar parse, and conversations stay inside their window", [
+    "test/provider/Grammar.test.ts",
+    "test/property/conversation.test.ts"
   ]),
+  ofFiles(tested, "kernai chat: talk, approvals, Ctrl-C, commands", ["test/cli/chat/terminalChat.test.ts"]),
   await attempt("kernai chat approves a call, is killed, and goes on where it was", chat),
   ...(await ofPackage(async (packed) => [...(await declared(packed)), ...(await templates(packed))]))
 ]

@@ -1,68 +1,9 @@
 /**
  * The promises of workflows: plans, sub-agents, budgets, events, scenarios.
- *
- * What is a matter of time is proven on a virtual clock, by the intervals in
- * which tasks ran; only the benchmark looks at a real one.
  */
 import { readdirSync, readFileSync } from "node:fs"
-import { basename, join } from "node:path"
-import { attempt, benched, inFolder, type Line, node, provenBy, reported, root, type Test, vectors } from "./support.ts"
-
-// ---------------------------------------------------------------- tests
-
-const files = [
-  "test/Plan.test.ts",
-  "test/TaskScheduler.test.ts",
-  "test/EventBus.test.ts",
-  "test/Budget.test.ts",
-  "test/workflow",
-  "test/testing/Scenario.test.ts",
-  "test/cli/runScenarios.test.ts"
-]
-
-/** A promise, the file that proves it, and what the titles of its tests have in common. */
-const promises: ReadonlyArray<readonly [line: string, file: string, titles: RegExp]> = [
-  ["a plan that cannot run is refused with a reason the model is told, and the run goes on", "plans", /cannot run/],
-  ["plans that are arrays, numbers, null, deep, huge, cyclic, doubled", "plans", /is refused when it is/],
-  ["tasks named like prototypes, paths and numbers run as themselves", "plans", /hostile names/],
-  ["a prose plan is no rejection", "plans", /prose: no rejection/],
-  ["a sub-agent cannot start a workflow", "plans", /sub-agent is refused as nested/],
-  ["/workflow and /tasks tell what they should", "plans", /\/tasks and \/workflow/],
-  ["plans are read and refused by the rules, whatever comes", "Plan", /./],
-  ["tasks run at once, limited, in order, each as soon as it may", "TaskScheduler", /./],
-  [
-    "tasks overlap as they should, by intervals on a virtual clock",
-    "tasks",
-    /overlap|run at once|start as soon|exclude|slot/
-  ],
-  [
-    "results are told in the order of the plan, dependencies before the task",
-    "tasks",
-    /order of the plan|results of their dependencies/
-  ],
-  ["instructions, model, generation and media are shared", "tasks", /parent's instructions|media that earlier/],
-  ["onTaskComplete is called once for each task", "tasks", /call onTaskComplete once/],
-  ["a task that fails, hangs or is interrupted says so itself; siblings go on", "faults", /a task that fails/],
-  ["when a parent ends in any way, no task works on", "faults", /a parent that ends/],
-  ["tokens, cost, turns: counted once for the tree, never overrun together", "budget", /budget of a tree/],
-  ["the spawn budget denies, makes wait, and gives back", "budget", /spawn budget/],
-  ["a child never has more rights than its parent", "rights", /a sub-agent/],
-  ["a task that needs a person pauses the run, and goes on with the answer", "rights", /needs a person/],
-  ["one subscription hears the whole tree in causal order", "events", /./],
-  ["a slow subscriber loses pieces of streams, never phases", "events", /slow subscriber/],
-  ["topics, addresses, messages from agent to agent", "EventBus", /./],
-  ["a workflow cut off half-way goes on with what is left", "resume", /./],
-  ["a scenario is a value with a script, a report, a log of its own, a locked manifest", "Scenario", /./],
-  ["the catalogue passes offline; a failure, a skip and a crash are told apart", "runScenarios", /./]
-]
-
-const proven = (all: ReadonlyArray<Test>): ReadonlyArray<Line> =>
-  promises.map(([line, file, titles]) =>
-    provenBy(
-      line,
-      all.filter((test) => basename(test.file, ".test.ts") === file && titles.test(test.title))
-    )
-  )
+import { join } from "node:path"
+import { attempt, benched, existing, inFolder, type Line, node, root, vectors } from "./support.ts"
 
 // ---------------------------------------------------------------- scenarios
 
@@ -134,16 +75,12 @@ export const workflows = (): Promise<ReadonlyArray<Line>> =>
         ["plan", "scheduler", "instructions", "kernel"].map((name) => `test/conformance/${name}.test.ts`)
       )
     ]
-    const ran = await attempt("tests of workflows", async () => {
-      const { seconds, tests } = await reported(files, { env: { LONG_RUN: "1" } })
-      lines.push(...proven(tests))
-      return {
-        pass: tests.length > 0 && tests.every((test) => test.passed) && seconds < 20,
-        figure: `${tests.length} in ${seconds.toFixed(1)} s`
-      }
-    })
     lines.push(
-      ran,
+      existing("plans, schedules and the catalogue of scenarios in their slow cases", [
+        "test/Plan.test.ts",
+        "test/TaskScheduler.test.ts",
+        "test/cli/runScenarios.test.ts"
+      ]),
       await attempt("scenario run of the catalogue, offline, with trees and times", () => offline(folder)),
       await attempt("each run has a log of its own, named in the manifest", () => kept(folder)),
       await attempt("scenario matrix, 3 × 3, each pair in a process of its own", () => square(folder)),
