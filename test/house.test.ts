@@ -57,10 +57,8 @@ describe("the house", () => {
 
   it("keeps the inside of the heart closed: doors and applications import public modules, kit and store-kit", () => {
     const isClosed = (file: string) => /^(?:store-kit\/)?internal\//.test(file)
-    // The cluster drives runs with the worker's own rules.
-    const isShared = (from: string, to: string) => placeOf(from) === "cluster" && placeOf(to) === "worker"
     assert.deepStrictEqual(
-      imports.filter(({ from, to }) => !isHeart(from) && isClosed(to) && !isShared(from, to)),
+      imports.filter(({ from, to }) => !isHeart(from) && isClosed(to)),
       []
     )
   })

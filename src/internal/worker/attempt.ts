@@ -9,33 +9,38 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import type * as Schedule from "effect/Schedule"
 import type { Kernel } from "../../Kernel.ts"
 import { AgentCrashError, CancellationError } from "../../KernelError.ts"
-import type { RunHead, RunStore } from "../../RunStore.ts"
+import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { causeText, inTime, messageOf, tagOf } from "../../kit/foreignCode.ts"
 import { flat, logText } from "../../kit/text.ts"
 import { CurrentClaim, type RunClaim } from "../run/claim.ts"
 import { type DueRuns, defer } from "./dueRuns.ts"
-import type { Asked, Claim, Options, Runnable, TakeUpError } from "./driverModel.ts"
+import type { Asked, Claim, Next, Options, RunDriver, Runnable, TakeUpError } from "./driverModel.ts"
 import type { Holder } from "./lease.ts"
 import type { Places } from "./driverPlaces.ts"
 
-/** A driver, as far as an attempt needs it. */
-export interface Attempter<R> extends Holder {
+/** A driver with what its process knows of runs. */
+export interface Driver<R> extends RunDriver, Holder {
   readonly kernel: Kernel["Service"]
   readonly services: Context.Context<RunStore | R>
-  readonly options: Pick<Options<R>, "resume" | "onRun">
+  readonly options: Options<R>
+  readonly agents: ReadonlyMap<string, Runnable<R>>
   readonly places: Places
+  readonly retry: Schedule.Schedule<unknown>
   /** How long a run may take to finish its step when its attempt is interrupted. */
   readonly drain: Duration.Duration
   readonly cleanUpTimeout: Duration.Duration
   /** Runs that need nothing before a time, which is not computed again. */
   readonly due: DueRuns
+  /** Decides what a run needs next. Not to be attempted unless `isFree`: another process may be at work on it. */
+  readonly next: (head: RunHead, isFree?: Effect.Effect<boolean, StoreError>) => Effect.Effect<Next, StoreError>
 }
 
 /** Attempts a run of an agent. Undefined without a claim. If it is interrupted, the run first finishes its step. */
 export const attempt = <R>(
-  attempter: Attempter<R>,
+  driver: Driver<R>,
   head: RunHead,
   agent: Runnable<R>,
   claimed: Effect.Effect<Claim | undefined>,
@@ -45,26 +50,26 @@ export const attempt = <R>(
     Effect.flatMap(claimed, (claim) => {
       if (claim === undefined) return Effect.succeed(undefined)
       let isDraining = false
-      const resumed = resume(attempter, head, agent, claim, how, () => isDraining)
+      const resumed = resume(driver, head, agent, claim, how, () => isDraining)
       return Effect.flatMap(Effect.forkDetach(Effect.interruptible(resumed), { startImmediately: true }), (fiber) => {
         const drained = Effect.suspend(() => {
           isDraining = true
-          return endOf(fiber, attempter)
+          return endOf(fiber, driver)
         })
         return restore(Fiber.await(fiber)).pipe(
           Effect.catchCause(() => drained),
           Effect.tap(() => claim.release ?? Effect.void),
-          Effect.tap((exit) => report(attempter, head, exit))
+          Effect.tap((exit) => report(driver, head, exit))
         )
       })
     })
   )
-  return attempter.places.hold(Effect.provideContext(whole, attempter.services))
+  return driver.places.hold(Effect.provideContext(whole, driver.services))
 }
 
 /** Resumes a run under a claim. Losing the claim interrupts it immediately. */
 const resume = <R>(
-  { due, kernel, options, workerId }: Attempter<R>,
+  { due, kernel, options, workerId }: Driver<R>,
   head: RunHead,
   agent: Runnable<R>,
   { isLost, keep, prove }: Claim,
@@ -102,7 +107,7 @@ const resume = <R>(
 /** Waits until a run has finished its step, then interrupts it. Code that does not stop is abandoned. */
 const endOf = <A, E>(
   fiber: Fiber.Fiber<A, E>,
-  { cleanUpTimeout, drain }: Pick<Attempter<never>, "cleanUpTimeout" | "drain">
+  { cleanUpTimeout, drain }: Pick<Driver<never>, "cleanUpTimeout" | "drain">
 ): Effect.Effect<Exit.Exit<A, E>> => {
   const abandoned = Effect.succeed<Exit.Exit<A, E>>(Exit.interrupt())
   return inTime(Fiber.await(fiber), drain, () => {
@@ -113,7 +118,7 @@ const endOf = <A, E>(
 
 /** Reports the end of an attempt, with the current head of the run if the store responds. */
 export const report = <R>(
-  { options: { onRun }, store, timed }: Pick<Attempter<R>, "options" | "store" | "timed">,
+  { options: { onRun }, store, timed }: Driver<R>,
   head: RunHead,
   exit: Exit.Exit<unknown, TakeUpError>
 ): Effect.Effect<void> =>

@@ -16,23 +16,14 @@ import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { inTime, logIgnored } from "../../kit/foreignCode.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { flat } from "../../kit/text.ts"
-import { type Attempter, attempt, report } from "./attempt.ts"
-import type { Asked, Claim, Driven, Next, Options, RunDriver, Runnable } from "./driverModel.ts"
+import { type Driver, attempt, report } from "./attempt.ts"
+import type { Asked, Claim, Driven, Next, Options, Runnable } from "./driverModel.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { isTaken } from "./lease.ts"
 import * as Places from "./driverPlaces.ts"
 import { answerBy, declineLate } from "./questionDeadlines.ts"
 import { isPassing, patience } from "./retries.ts"
-
-/** A driver with what its process knows of runs. */
-export interface Driver<R> extends Attempter<R>, RunDriver {
-  readonly options: Options<R>
-  readonly agents: ReadonlyMap<string, Runnable<R>>
-  readonly retry: Schedule.Schedule<unknown>
-  /** Decides what a run needs next. Not to be attempted unless `isFree`: another process may be at work on it. */
-  readonly next: (head: RunHead, isFree?: Effect.Effect<boolean, StoreError>) => Effect.Effect<Next, StoreError>
-}
 
 /** Creates a driver without runs. */
 export const make = Effect.fnUntraced(function* <R>(
@@ -159,7 +150,10 @@ const drive = Effect.fnUntraced(function* <R>(
     if (revision !== seen) failures = 0
     seen = revision
     const isAsked = how?.revision === revision && head.status.type !== "completed"
-    const step: Next = isAsked ? { _tag: "Attempt" } : yield* Effect.orElseSucceed(driver.next(head), () => changed)
+    const isKnown = driver.agents.has(head.agent)
+    const step: Next = isAsked
+      ? { _tag: isKnown ? "Attempt" : "UnknownAgent" }
+      : yield* Effect.orElseSucceed(driver.next(head), () => changed)
     switch (step._tag) {
       case "Attempt": {
         const exit = yield* driver.attempt(head, Effect.succeed(claim), isAsked ? how : undefined)

@@ -20,7 +20,8 @@ import { flat } from "../../kit/text.ts"
 import { emitOffer, emitted, onOffer } from "../../store-kit/Offers.ts"
 import * as Pages from "../../store-kit/RunPages.ts"
 import { isOverdue } from "../run/deadline.ts"
-import * as Driver from "./driver.ts"
+import type { Driver } from "./attempt.ts"
+import * as Drivers from "./driver.ts"
 import type { TakeUpError } from "./driverModel.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { type Leases, acquire } from "./lease.ts"
@@ -40,7 +41,7 @@ export interface Worker {
 
 /** A worker's driver, its leases, and its runs in progress. */
 interface State<R> extends Leases {
-  readonly driver: Driver.Driver<R>
+  readonly driver: Driver<R>
   readonly orphanMs: number
   /** Runs that are claimed, being claimed, or being released. */
   readonly claims: Map<string, Fiber.Fiber<unknown>>
@@ -58,7 +59,7 @@ export const make = Effect.fnUntraced(function* <R>(
 ): Effect.fn.Return<Worker, ConfigInvalid, Kernel | RunStore | R> {
   const refused = problem(options)
   if (refused !== undefined) return yield* refused
-  const driver = yield* Driver.make<R>({ ...options, concurrency: options.concurrency ?? 1 })
+  const driver = yield* Drivers.make<R>({ ...options, concurrency: options.concurrency ?? 1 })
   const worker: State<R> = {
     driver,
     store: driver.store,
@@ -126,7 +127,7 @@ const pollsOf = <R>(worker: State<R>) => {
   const alone = Semaphore.makeUnsafe(1).withPermits(1)
   // In turn, so that neither kind takes every place.
   const next = inTurn(Effect.andThen(running.next, failed.next), Effect.andThen(failed.next, running.next))
-  const more = inTurn(running.next, Effect.andThen(failed.next, running.next))
+  const more = inTurn(Effect.andThen(failed.next, running.next), running.next)
   return {
     /** Claims runs from the next page. */
     poll: alone(
