@@ -92,6 +92,12 @@ describe("the house", () => {
     assert.deepStrictEqual(circles(imports.filter(({ from, to }) => isHeart(from) && isHeart(to))), [])
   })
 
+  it("has no circle of modules in the command line, types included", () => {
+    const isCommandLine = ({ from, to }: { readonly from: string; readonly to: string }) =>
+      placeOf(from) === "cli" && placeOf(to) === "cli"
+    assert.deepStrictEqual(circles(imports.filter(isCommandLine)), [])
+  })
+
   it("has no base name twice", () => {
     assert.deepStrictEqual(repeatedNames(), [])
   })

@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scenario from "../testing/Scenario.ts"
-import type { ScenarioFlags } from "./commands/scenarioCommand.ts"
+import type { ScenarioFlags } from "./commands/scenarioFlags.ts"
 import { failed, usage } from "./exit.ts"
 import { filesOf, open, runOptions } from "./scenarioFiles.ts"
 import { Screen } from "./screen.ts"

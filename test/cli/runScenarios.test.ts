@@ -7,7 +7,7 @@ import { MockProvider } from "kernai/testing"
 import { fileURLToPath } from "node:url"
 import { codeOf, CommandFailed } from "../../src/cli/exit.ts"
 import { runMatrix } from "../../src/cli/matrix.ts"
-import type { ScenarioFlags } from "../../src/cli/commands/scenarioCommand.ts"
+import type { ScenarioFlags } from "../../src/cli/commands/scenarioFlags.ts"
 import { runScenarios } from "../../src/cli/runScenarios.ts"
 import { call, kernai, memoryScreen } from "./support.ts"
 

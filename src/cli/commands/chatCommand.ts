@@ -1,24 +1,9 @@
 /** `kernai chat`: a conversation that can be continued. */
 
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { help } from "../exit.ts"
-import * as Shared from "./flags.ts"
-
-const flags = {
-  ...Shared.agent,
-  session: Shared.text("session", "name", "The conversation to continue, or to start (default)").pipe(
-    Flag.withAlias("s"),
-    Flag.withDefault("default")
-  ),
-  store: Shared.storeFor("Where conversations are stored").pipe(Flag.withDefault(".kernai/chat.db")),
-  maxSteps: Shared.optional(
-    Shared.positive("max-steps", "number", "Maximum turns of a message (20, or that of the agent file)")
-  ),
-  color: Shared.color
-}
-
-export type ChatFlags = Shared.Values<typeof flags>
+import { flags } from "./chatFlags.ts"
 
 export const chat = Command.make(
   "chat",

@@ -1,15 +1,13 @@
 /** `kernai mcp`: uses MCP servers, or serves as one. */
 
-import { Argument, Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { usage } from "../exit.ts"
 import * as Settings from "../settings.ts"
 import * as Shared from "./flags.ts"
+import { mcp, server, callFlags, approveFlags, serveFlags } from "./mcpFlags.ts"
 
-const mcp = Shared.text("mcp", "file", "The config of the servers (mcp.yml)").pipe(Flag.withDefault("mcp.yml"))
 const { json } = Shared
-const server = Argument.String("server").pipe(Argument.withDescription("The name of the server in the config"))
-const tool = Argument.String("tool").pipe(Argument.withDescription("The name that the server gives the tool"))
 const tools = Effect.promise(() => import("../mcp/tools.ts"))
 
 const list = Command.make(
@@ -17,11 +15,6 @@ const list = Command.make(
   { server: Shared.optionalArgument("server", "The name of one server in the config (default: all)"), mcp, json },
   (input) => Effect.flatMap(tools, (module) => module.list(input.mcp, input.server, input.json))
 ).pipe(Command.withDescription("Connect the servers and list their tools"))
-
-const callFlags = { server, tool, input: Shared.optionalArgument("input", "A JSON object (default: {})"), mcp, json }
-
-/** The values of the flags of `call`. */
-export type CallFlags = Shared.Values<typeof callFlags>
 
 const call = Command.make("call", callFlags, (input) => Effect.flatMap(tools, (module) => module.call(input))).pipe(
   Command.withDescription("Call a tool and print its result"),
@@ -44,16 +37,6 @@ const signIn = Command.make("sign-in", { server, mcp, json }, (input) =>
   Effect.flatMap(tools, (module) => module.signIn(input.mcp, input.server, input.json))
 ).pipe(Command.withDescription("Sign in to a server with a browser; the sign-in is stored"))
 
-const approveFlags = {
-  server,
-  tool: Shared.optionalArgument("tool", "The name of one tool (default: all that wait)"),
-  mcp,
-  json
-}
-
-/** The values of the flags of `approve`. */
-export type ApproveFlags = Shared.Values<typeof approveFlags>
-
 const approve = Command.make("approve", approveFlags, (input) =>
   Effect.flatMap(tools, (module) => module.approve(input))
 ).pipe(
@@ -62,33 +45,6 @@ const approve = Command.make("approve", approveFlags, (input) =>
   ),
   Command.withShortDescription("Accept tools that changed")
 )
-
-// The server never asks; its clients do.
-const { yes: _, ...agentFlags } = Shared.agent
-
-const serveFlags = {
-  http: Shared.toggle("http", "Serve HTTP instead of the standard streams; prints the address and the token"),
-  host: Shared.optionalText("host", "address", "With --http: the address to listen on (127.0.0.1)"),
-  port: Flag.Int("port").pipe(
-    Flag.filter(
-      (port) => port >= 0 && port <= 65_535,
-      () => "a number from 0 to 65535"
-    ),
-    Flag.withMetavar("<number>"),
-    Flag.withDescription("With --http: the port (0, the default, takes a free one)"),
-    Shared.optional
-  ),
-  allowHost: Shared.text(
-    "allow-host",
-    "host:port",
-    "With --http: another name that clients may use for this server; repeatable. 0.0.0.0 needs one"
-  ).pipe(Flag.atLeast(0)),
-  ...agentFlags,
-  json: Shared.toggle("json", "With --http: print the address and the token as JSON")
-}
-
-/** The values of the flags of `serve`. */
-export type ServeFlags = Shared.Values<typeof serveFlags>
 
 const serve = Command.make(
   "serve",

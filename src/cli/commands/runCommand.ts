@@ -2,7 +2,7 @@
  * `kernai run`: one question, answered by a recording or by a model.
  */
 
-import { Command, Flag } from "effect/cli"
+import { Command } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { help, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
@@ -10,22 +10,7 @@ import { Screen } from "../screen.ts"
 import * as Settings from "../settings.ts"
 import { table } from "../terminalText.ts"
 import * as Shared from "./flags.ts"
-
-const flags = {
-  question: Shared.optionalArgument("question", "What to ask; needs --model, --agent or --script"),
-  ...Shared.agent,
-  replay: Shared.optionalText("replay", "name", "Play this recorded conversation: a name of --list, or a file"),
-  store: Shared.optional(Shared.storeFor("Where to store the run")),
-  detach: Shared.toggle("detach", "Only store the question, for 'kernai worker', and print its id"),
-  list: Shared.toggle("list", "List the recorded conversations"),
-  image: Shared.text("image", "file", "Send a picture with the question; repeatable").pipe(Flag.atLeast(0)),
-  root: Shared.text("root", "folder", "Read --image and --replay only inside this folder (.)").pipe(
-    Flag.withDefault(".")
-  ),
-  ...Shared.form
-}
-
-export type RunFlags = Shared.Values<typeof flags>
+import { flags, type RunFlags } from "./runFlags.ts"
 
 export const run = Command.make("run", flags, (input) => start(input)).pipe(
   Command.withDescription(

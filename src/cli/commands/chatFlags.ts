@@ -1,0 +1,19 @@
+/** The flags of `kernai chat`. */
+
+import { Flag } from "effect/cli"
+import * as Shared from "./flags.ts"
+
+export const flags = {
+  ...Shared.agent,
+  session: Shared.text("session", "name", "The conversation to continue, or to start (default)").pipe(
+    Flag.withAlias("s"),
+    Flag.withDefault("default")
+  ),
+  store: Shared.storeFor("Where conversations are stored").pipe(Flag.withDefault(".kernai/chat.db")),
+  maxSteps: Shared.optional(
+    Shared.positive("max-steps", "number", "Maximum turns of a message (20, or that of the agent file)")
+  ),
+  color: Shared.color
+}
+
+export type ChatFlags = Shared.Values<typeof flags>

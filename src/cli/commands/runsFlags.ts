@@ -1,0 +1,151 @@
+/** The flags of `kernai runs`. */
+
+import { Argument, Flag } from "effect/cli"
+import * as Schema from "effect/Schema"
+import { statuses } from "../../RunStore.ts"
+import * as Shared from "./flags.ts"
+
+const { json, store } = Shared
+const id = Argument.String("id").pipe(
+  Argument.withDescription("The id of the run, or its beginning or end if no other run has it")
+)
+const revision = Flag.Int("revision").pipe(
+  Flag.withMetavar("<number>"),
+  Flag.withDescription("The revision you looked at; fails if the run has another one now"),
+  Shared.optional
+)
+const agentName = Shared.optionalText("agent-name", "name", "Only runs of this agent")
+const status = Flag.Literals("status", statuses).pipe(Flag.withMetavar("<status>"))
+
+export const listFlags = {
+  store,
+  status: status.pipe(Flag.withDescription("Only runs with this status"), Shared.optional),
+  agentName,
+  search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
+  limit: Shared.positive("limit", "number", "How many (20)").pipe(Flag.withDefault(20)),
+  after: Shared.optionalText("after", "id", "The next page: runs older than this one"),
+  json
+}
+
+/** The values of the flags of `list`. */
+export type ListFlags = Shared.Values<typeof listFlags>
+
+export const showFlags = { id, store, json }
+
+/** The values of the flags of `show`. */
+export type ShowFlags = Shared.Values<typeof showFlags>
+
+export const exportFlags = {
+  id,
+  file: Shared.optionalArgument("file", "A new file (default: the output)"),
+  html: Shared.toggle("html", "Write one page that plays the run without a network"),
+  store
+}
+
+/** The values of the flags of `export`. */
+export type ExportFlags = Shared.Values<typeof exportFlags>
+
+export const importFlags = {
+  file: Argument.String("file").pipe(Argument.withDescription("A file that 'kernai runs export' wrote")),
+  store,
+  json
+}
+
+/** The values of the flags of `import`. */
+export type ImportFlags = Shared.Values<typeof importFlags>
+
+export const answerFlags = {
+  id,
+  calls: Argument.String("call").pipe(
+    Argument.withDescription("The calls, as 'kernai runs show' prints them; may be shortened (default: all that wait)"),
+    Argument.atLeast(0)
+  ),
+  store,
+  revision,
+  by: Shared.text("by", "name", "Who decided; stored with the answer").pipe(Flag.withDefault("the command line")),
+  reason: Shared.optionalText("reason", "text", "Why; the model reads the reason of a denial"),
+  json
+}
+
+export const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
+export const values = Shared.optionalText("values", "json", "The values of the form that one call asks for")
+
+/** The values of the flags of `approve` and `deny`. */
+export type AnswerFlags = Shared.Values<typeof answerFlags> & {
+  readonly input?: string | undefined
+  readonly values?: string | undefined
+}
+
+export const cancelFlags = {
+  id,
+  store,
+  by: Shared.text("by", "name", "Who cancels; stored with the run").pipe(Flag.withDefault("the command line")),
+  reason: Shared.optionalText("reason", "text", "Why; stored with the run"),
+  json
+}
+
+/** The values of the flags of `cancel`. */
+export type CancelFlags = Shared.Values<typeof cancelFlags>
+
+export const followFlags = {
+  id,
+  after: Flag.Int("after").pipe(
+    Flag.withMetavar("<number>"),
+    Flag.withDescription("Only events after this revision (0)"),
+    Flag.withDefault(0)
+  ),
+  store,
+  json: Shared.toggle("json", "Print each event as a JSON line")
+}
+
+/** The values of the flags of `follow`. */
+export type FollowFlags = Shared.Values<typeof followFlags>
+
+export const resumeFlags = {
+  id,
+  store,
+  ...Shared.agent,
+  inFlight: Flag.Literals("in-flight", ["retry", "fail"]).pipe(
+    Flag.withMetavar("<what>"),
+    Flag.withDescription(
+      "What to do with calls that may have run: make them again, or fail (default: make them again if they are read-only or idempotent, else fail)"
+    ),
+    Shared.optional
+  ),
+  rewind: Shared.toggle("rewind", "Prepare the turn again instead of sending the stored prompt"),
+  revision,
+  ...Shared.form
+}
+
+/** The values of the flags of `resume`. */
+export type ResumeFlags = Shared.Values<typeof resumeFlags>
+
+export const forkFlags = {
+  id,
+  revision: revision.pipe(Flag.withDescription("The last revision that both share (default: the latest)")),
+  store,
+  json
+}
+
+/** The values of the flags of `fork`. */
+export type ForkFlags = Shared.Values<typeof forkFlags>
+
+export const replayFlags = { id, store, ...Shared.agent, json }
+
+/** The values of the flags of `replay`. */
+export type ReplayFlags = Shared.Values<typeof replayFlags>
+
+export const pruneFlags = {
+  olderThan: Flag.String("older-than").pipe(
+    Flag.withSchema(Schema.DurationFromString),
+    Flag.withMetavar("<duration>"),
+    Flag.withDescription("Time since the last change of a run: '30 days', '12 hours'")
+  ),
+  status: status.pipe(Flag.withDescription("Delete runs with this status; repeatable (completed)"), Flag.atLeast(0)),
+  agentName,
+  store,
+  json
+}
+
+/** The values of the flags of `prune`. */
+export type PruneFlags = Shared.Values<typeof pruneFlags>

@@ -1,0 +1,20 @@
+/** The flags of `kernai studio`. */
+
+import * as Shared from "./flags.ts"
+
+export const flags = {
+  store: Shared.optional(Shared.store),
+  ...Shared.agent,
+  agentName: Shared.agentName,
+  scenarios: Shared.optionalText(
+    "scenarios",
+    "folder",
+    "Show the reports that 'kernai scenario matrix' wrote into this folder (.kernai/scenarios, where there is one)"
+  ),
+  readOnly: Shared.toggle("read-only", "Show only: start, answer, cancel and fork nothing"),
+  port: Shared.positive("port", "number", "The port on this machine (a free one)").pipe(Shared.optional),
+  json: Shared.toggle("json", "Print the address as JSON")
+}
+
+/** The values of the flags of `studio`. */
+export type StudioFlags = Shared.Values<typeof flags>
