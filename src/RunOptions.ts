@@ -38,7 +38,10 @@ export interface CommonOptions {
    * does. Not stored: give it again to `resume`. Default: all.
    */
   readonly allowedSkills?: ReadonlyArray<string> | undefined
-  /** Emit every part of a reply as `stream_part`, text included. Default: false. */
+  /**
+   * Emit every part of a reply as `stream_part`, text included, as a replay of the stream needs it. Default: false, as
+   * `text_chunk` and `block_content` carry the text.
+   */
   readonly parts?: boolean | undefined
   /** Id of the worker, written into every record and used as the owner of leases. Default: `local`. */
   readonly workerId?: string | undefined
@@ -61,7 +64,10 @@ export interface CommonOptions {
    * delivered again.
    */
   readonly steering?: Queue.Dequeue<Input, unknown> | undefined
-  /** Called once for every finished task of a plan. Its failures are logged and change nothing. */
+  /**
+   * Called once for every finished task of a plan, for a program that reads no events: `task_complete` and `task_error`
+   * say the same. Its failures are logged and change nothing.
+   */
   readonly onTaskComplete?: ((task: TaskReport) => Effect.Effect<void>) | undefined
 }
 
