@@ -25,6 +25,7 @@ import * as Team from "./internal/agent/team.ts"
 import type { ContextSchema } from "./internal/agent/team.ts"
 import { attempt } from "./kit/foreignCode.ts"
 import { type Json, jsonObject, type JsonObject } from "./kit/json.ts"
+import { perObject } from "./kit/perObject.ts"
 import { resolve, withDates, withDefinitions } from "./kit/jsonSchema.ts"
 import { timeSpan } from "./kit/time.ts"
 import type { Markup } from "./internal/words/markup.ts"
@@ -572,7 +573,12 @@ export const withOwnSkills = <R>(
  * @since 0.1.0
  */
 export const problem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>): AgentConfigInvalid | undefined =>
-  settingProblem(agent) ?? teamProblem(agent)
+  checked(agent).problem
+
+/** An agent is checked once, not in each of its runs. */
+const checked = perObject((agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>) => ({
+  problem: settingProblem(agent) ?? teamProblem(agent)
+}))
 
 const teamProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>): AgentConfigInvalid | undefined => {
   if (agent.agents.length + agent.handoffs.length === 0) return undefined

@@ -11,7 +11,9 @@
 import * as Fold from "./internal/state/advance.ts"
 import { open, turnLog } from "./internal/state/state.ts"
 import type { RunRecord } from "./RunRecord.ts"
-import type {
+import type { RunState } from "./RunModel.ts"
+
+export type {
   Answer,
   CallChange,
   CallLeft,
@@ -32,29 +34,7 @@ import type {
   Stop,
   Turn
 } from "./RunModel.ts"
-
-export type {
-  Answer,
-  CallChange,
-  CallLeft,
-  CallMade,
-  Delta,
-  ErrorInfo,
-  ForkedFrom,
-  ModelArgs,
-  OpenQuestion,
-  Outcome,
-  Phase,
-  PromptDelta,
-  Question,
-  RunRecord,
-  RunResult,
-  RunSource,
-  RunState,
-  Status,
-  Stop,
-  Turn
-}
+export type { RunRecord } from "./RunRecord.ts"
 
 // ---------------------------------------------------------------- the fold
 
