@@ -47,7 +47,7 @@ export const hasCallMiddleware = ({ middleware }: Run): boolean =>
   middleware.some(({ callTool }) => callTool !== undefined)
 
 /** Wraps a call in a span if telemetry is on. */
-export const traced = <A, E>(
+export const tracedCall = <A, E>(
   run: Run,
   { callId, kind }: Call,
   { effects, input, name, perform }: Target<A, E>

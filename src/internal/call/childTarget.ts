@@ -42,7 +42,7 @@ export const taskTarget = (
   const agent = task.agent === undefined ? undefined : run.callables.get(task.agent)?.agent
   const { callId } = call
   const ref: TaskRef = { id, callId, childRunId: idOf(run, call), ...(task.agent && { agent: task.agent }) }
-  return childTarget(run, call, id, begin(run, call, { agent, taskId: id, input }), ref, {
+  return childTarget(run, call, id, startChild(run, call, { agent, taskId: id, input }), ref, {
     input: task.input,
     dependsOn: task.dependsOn,
     explain: (cause) => Effect.as(logged(call, cause), Calls.error("TaskFailed", taskError(cause))),
@@ -60,7 +60,7 @@ export const agentTarget = (
   const { callId, input } = call
   const ref: TaskRef = { id: callId, callId, childRunId: idOf(run, call), agent: agent.name }
   const child = Effect.flatMap(skill.call(jsonObject(input), scope), (text) =>
-    begin(run, call, { agent, taskId: undefined, input: [Contents.text(String(text))] })
+    startChild(run, call, { agent, taskId: undefined, input: [Contents.text(String(text))] })
   )
   return childTarget(run, call, agent.name, Budget.inSlot(run.budget, child), ref, {
     input,
@@ -109,7 +109,7 @@ const childTarget = (
 const loadChild = (run: Run, call: Call) => run.store.load(idOf(run, call))
 
 /** Starts the child run, or fails if the tree allows no more. */
-const begin = (run: Run, call: Call, child: Child): Effect.Effect<CallResult, ResumeError | TimedOut | Error> => {
+const startChild = (run: Run, call: Call, child: Child): Effect.Effect<CallResult, ResumeError | TimedOut | Error> => {
   const { depth, rootRunId, runId } = run.state
   const stored = Effect.map(run.store.list({ rootRunId }), (heads) =>
     heads.flatMap((head) => (head.runId === rootRunId ? [] : head.runId))

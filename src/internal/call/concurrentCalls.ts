@@ -45,49 +45,53 @@ export type Beside = (
 export type Waits = ReadonlyMap<string, RunPaused>
 
 /** Runs calls concurrently. A stop that a hook or a child requests takes effect once all have ended. */
-export const together = (
+export const together = Effect.fnUntraced(function* (
   run: Run,
   calls: (beside: Beside, waits: Waits) => Effect.Effect<void, CallsError>
-): Effect.Effect<void, CallsError> =>
-  Effect.suspend(() => {
-    run.lock ??= Semaphore.makeUnsafe(1)
-    const waits = new Map<string, RunPaused>()
-    const asking: Array<AskingResult> = []
-    const waiting = (callId: string, body: Effect.Effect<CallResult | undefined, CallsError>) =>
-      Effect.catchTag(body, "RunPaused", (error) =>
-        Effect.sync(() => {
-          waits.set(callId, error)
-          return undefined
-        })
-      )
-    const oneHook = Semaphore.makeUnsafe(1).withPermits(1)
-    const beside: Beside = (call, body) =>
-      Effect.suspend(() => {
-        if (deferred(run) !== undefined && !isRecovered(run, call)) return Effect.undefined
-        commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
-        return Effect.uninterruptible(
-          Effect.andThen(
-            flush(run),
-            Effect.tap(run.restore(waiting(call.callId, body)), (result) => {
-              if (result === undefined) return Effect.void
-              if (!isAsking(result)) return oneHook(finish(run, result))
-              asking.push(result)
-              return Effect.void
-            })
-          )
-        )
-      })
-    return Effect.andThen(
-      Effect.andThen(flush(run), run.restore(calls(beside, waits))),
-      Effect.suspend(() => {
-        for (const result of asking) waits.set(result.callId, pausedBy(run, result))
-        const stop = questionsOf(currentTurn(run).order, waits)
-        if (stop !== undefined) defer(run, stop)
-        if (asking.length > 0) carry(run, returning(asking))
-        return stopDeferred(run)
-      })
-    )
-  })
+): Effect.fn.Return<void, CallsError> {
+  run.lock ??= Semaphore.makeUnsafe(1)
+  const batch: Batch = { waits: new Map(), asking: [], hooks: Semaphore.makeUnsafe(1) }
+  const { asking, waits } = batch
+  yield* flush(run)
+  yield* run.restore(calls((call, body) => runBeside(run, batch, call, body), waits))
+  for (const result of asking) waits.set(result.callId, pausedBy(run, result))
+  const stop = questionsOf(currentTurn(run).order, waits)
+  if (stop !== undefined) defer(run, stop)
+  if (asking.length > 0) carry(run, returning(asking))
+  yield* stopDeferred(run)
+})
+
+/** Calls that run at once. Mutable. */
+interface Batch {
+  /** The pauses of their child runs, by call. */
+  readonly waits: Map<string, RunPaused>
+  /** Calls that wait for a person themselves. */
+  readonly asking: Array<AskingResult>
+  /** Lets one hook run at a time. */
+  readonly hooks: Semaphore.Semaphore
+}
+
+const runBeside = Effect.fnUntraced(function* (
+  run: Run,
+  { asking, hooks, waits }: Batch,
+  call: Call,
+  body: Effect.Effect<CallResult | undefined, CallsError>
+): Effect.fn.Return<CallResult | undefined, CallsError> {
+  if (deferred(run) !== undefined && !isRecovered(run, call)) return undefined
+  commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
+  yield* flush(run)
+  const unpaused = Effect.catchTag(body, "RunPaused", (error) =>
+    Effect.sync(() => {
+      waits.set(call.callId, error)
+      return undefined
+    })
+  )
+  const result = yield* run.restore(unpaused)
+  if (result === undefined) return undefined
+  if (isAsking(result)) asking.push(result)
+  else yield* hooks.withPermits(1)(finish(run, result))
+  return result
+}, Effect.uninterruptible)
 
 /** Pauses the run with the questions of its calls, which become pending again. */
 export const pauseAsking = (run: Run, asking: ReadonlyArray<AskingResult>): Effect.Effect<void, HookError> =>

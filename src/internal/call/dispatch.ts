@@ -13,7 +13,7 @@ import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import { failureIn } from "../../kit/foreignCode.ts"
 import { agentTarget } from "./childTarget.ts"
-import { isLost, lose, throughMiddleware, traced, unlessLost } from "./aroundCall.ts"
+import { isLost, lose, throughMiddleware, tracedCall, unlessLost } from "./aroundCall.ts"
 import { asking } from "./callAsks.ts"
 import { short } from "../skill/failureText.ts"
 import { type LiveEvent, emit } from "../run/publish.ts"
@@ -63,7 +63,7 @@ export const send = Effect.fnUntraced(function* <A, E>(
   // Listeners may have taken longer than the lease.
   if (isWrite && isLost(run)) return lose(run, call)
   const startedAt = now(run)
-  const exit = yield* withinTimeout(run, target.limit, traced(run, call, target))
+  const exit = yield* withinTimeout(run, target.limit, tracedCall(run, call, target))
   const durationMs = now(run) - startedAt
   const spent = target.asks?.spent()
   const question = target.asks?.open()

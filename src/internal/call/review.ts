@@ -181,13 +181,13 @@ const shortChange = ({ limits }: Run, change: CallChange): CallChange =>
 export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, HookError> {
   const question = run.state.questions.findLast(({ callId }) => callId === call.callId)
   const answer = question?.answer
-  if (answer !== undefined && !answer.approved) return accept(run, call, refuse(call, answer.reason))
+  if (answer !== undefined && !answer.approved) return accept(run, call, skipDenied(call, answer.reason))
   if (run.policy !== undefined) yield* flush(run)
   let current = call
   if (answer?.input !== undefined) {
     // A person can change the input, but cannot allow a call that the policy denies.
     const verdict = yield* judge(run, { ...call, input: answer.input })
-    if (verdict.question?.answer !== undefined) return accept(run, call, refuse(call, verdict.question.reason))
+    if (verdict.question?.answer !== undefined) return accept(run, call, skipDenied(call, verdict.question.reason))
     current = verdict.call
   }
   if (answer !== undefined && question !== undefined && !sameJson(question.input, call.input)) {
@@ -208,7 +208,7 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
       // An approval covers only the input that was approved.
       const isGranted = answer !== undefined && sameJson(answer.input ?? question?.input, value.input)
       const verdict: Judgement = isGranted ? { call: current } : yield* judge(run, current)
-      if (verdict.question?.answer !== undefined) return accept(run, call, refuse(call, verdict.question.reason))
+      if (verdict.question?.answer !== undefined) return accept(run, call, skipDenied(call, verdict.question.reason))
       if (verdict.question !== undefined) {
         const open = [verdict.question]
         return yield* pause(run, "approval_required", questionMetadata(open), { asked: open })
@@ -225,7 +225,7 @@ const withSkill = (run: Run, call: Call): Call => {
   return skill === undefined ? call : { ...call, skill: skill.name }
 }
 
-const refuse = (call: Call, reason: string | undefined): CallChange => ({
+const skipDenied = (call: Call, reason: string | undefined): CallChange => ({
   type: "skip",
   result: Calls.failed(call, Calls.error("Denied", reason ?? "This call was denied.", false), { skipped: true })
 })

@@ -88,7 +88,8 @@ export const refusedEvent = ({ callId, fault, kind, name }: Call, { message }: C
   return { type: "skill_error", skill: name, callId, error }
 }
 
-const none = (_error: unknown): _error is never => false
+/** The errors of most targets concern the call alone. */
+const concernsCall = (_error: unknown): _error is never => false
 
 // ---------------------------------------------------------------- skills
 
@@ -152,13 +153,13 @@ class SkillTarget implements Target {
   }
 
   concerns(error: unknown): error is never {
-    return none(error)
+    return concernsCall(error)
   }
 
   fail(cause: Cause.Cause<unknown>): Effect.Effect<Failure> {
     const { name } = this
     const { callId } = this.#call
-    const failure = failed(this.#run, `Skill '${name}'`, cause, this.#skill.encodeFailure)
+    const failure = explainFailure(this.#run, `Skill '${name}'`, cause, this.#skill.encodeFailure)
     return Effect.map(failure, ({ error, ...facts }) => ({
       error,
       ...facts,
@@ -237,7 +238,7 @@ export const scopeOf = (run: Run, call: Call): CallScope => {
 }
 
 /** Returns a failure as text, with the media it carries. Media that cannot be stored are left out. */
-const failed = (
+const explainFailure = (
   run: Run,
   subject: string,
   cause: Cause.Cause<unknown>,
@@ -283,7 +284,7 @@ const handoffTarget = (run: Run, call: Call, { agent, skill }: Callable): Target
       const result = String(value)
       return Effect.succeed({ output: [Contents.text(result)], event: { type: "builtin_result", command, result } })
     },
-    concerns: none,
+    concerns: concernsCall,
     fail: (cause) =>
       Effect.map(explain(run, `Agent '${agent.name}'`, cause), (error) => ({
         error,
@@ -341,9 +342,9 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
             event: event(kept.value, mediaIn(kept.content))
           }))
     },
-    concerns: none,
+    concerns: concernsCall,
     fail: (cause, durationMs) =>
-      Effect.map(failed(run, `Protocol '${name}'`, cause), ({ error, ...facts }) => ({
+      Effect.map(explainFailure(run, `Protocol '${name}'`, cause), ({ error, ...facts }) => ({
         error,
         ...facts,
         event: { type: "protocol_error", protocol: name, callId, error: error.message, durationMs }
@@ -387,7 +388,7 @@ const builtinTarget = (run: Run, call: Call): Target => {
       const result = String(value)
       return Effect.succeed({ output: [Contents.text(result)], event: { type: "builtin_result", command, result } })
     },
-    concerns: none,
+    concerns: concernsCall,
     fail: () =>
       Effect.succeed({
         error: Calls.error("UnknownCommand", `Unknown command '${command}'`),

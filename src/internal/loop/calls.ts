@@ -38,12 +38,12 @@ export const runCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return
     const next = unreviewed(pending)
     if (deferred(run) !== undefined) {
       // Calls that were in flight when the run was interrupted finish before it stops.
-      if (pending.some((call) => isRecovered(run, call))) yield* launch(run)
+      if (pending.some((call) => isRecovered(run, call))) yield* launchAccepted(run)
       else yield* stopDeferred(run)
     } else if (open.length > 0) yield* pause(run, "approval_required", questionMetadata(open))
     else if (next !== undefined && needsReview(run)) yield* review(run, next)
     else if (next !== undefined) accept(run, next)
-    else if (pending.length > 0) yield* launch(run)
+    else if (pending.length > 0) yield* launchAccepted(run)
     else record(run, { type: "tool_calls_completed" })
   }
 })
@@ -57,7 +57,7 @@ const afterCall = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
 })
 
 /** Launches accepted calls: one, several at once, or the tasks of a plan. */
-const launch = (run: Run): Effect.Effect<void, CallsError> => {
+const launchAccepted = (run: Run): Effect.Effect<void, CallsError> => {
   const { outcome, pending } = currentTurn(run)
   if (outcome?.type === "workflow") {
     return together(run, (beside, waits) => runWorkflow(run, outcome.plan, beside, waits))

@@ -40,7 +40,7 @@ export const callModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const forecast = forecastCache(run, served.model.id, tools, reading.startedAt)
   emitSent(run, call.request, reading.startedAt, forecast)
   run.reply = reading
-  const exit = yield* Effect.exit(run.restore(traced(run, reading, read(run, reading))))
+  const exit = yield* Effect.exit(run.restore(tracedModel(run, reading, read(run, reading))))
   run.reply = undefined
   const reply = reading.reply()
   if (reply.usage?.partial === true) emit(run, { type: "partial_usage", usage: reply.usage })
@@ -77,7 +77,7 @@ const countDiscarded = (run: Run, { costUsd, usage }: ModelReply): void => {
 }
 
 /** Wraps a model call in a span if telemetry is on. */
-const traced = (
+const tracedModel = (
   run: Run,
   reading: ReplyReading,
   reply: Effect.Effect<void, ReplyError>

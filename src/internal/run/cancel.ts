@@ -42,10 +42,14 @@ export const cancel = Effect.fnUntraced(function* (
   if (parentRunId !== undefined) return yield* new NotRootRun({ runId, rootRunId })
   const cancelled = yield* cancelRun(writer, root)
   const [, ...below] = yield* treeOf(store, cancelled)
-  yield* Effect.forEach(below, (task) => Effect.catchTag(cancelRun(writer, task), "RunAlreadyCompleted", () => none), {
-    concurrency: 8,
-    discard: true
-  })
+  yield* Effect.forEach(
+    below,
+    (task) => Effect.catchTag(cancelRun(writer, task), "RunAlreadyCompleted", () => Effect.void),
+    {
+      concurrency: 8,
+      discard: true
+    }
+  )
 })
 
 /**
@@ -82,8 +86,6 @@ interface Writer {
   readonly workerId: string
   readonly options: Pick<CancelOptions, "reason" | "by">
 }
-
-const none = Effect.void
 
 /** Appends the cancellation of one run. Tries again behind records that were stored in the meantime. */
 const cancelRun = Effect.fnUntraced(function* (

@@ -80,7 +80,7 @@ const waitFor = Effect.fnUntraced(function* <A, E>(
   restore: Run["restore"]
 ): Effect.fn.Return<Exit.Exit<A, E | TimedOut | FlushError>> {
   const stored = yield* Effect.exit(flush(run))
-  const stop = stopped(run, fiber, leaked)
+  const stop = interruptCode(run, fiber, leaked)
   if (Exit.isFailure(stored)) {
     yield* stop
     return Exit.failCause(stored.cause)
@@ -117,7 +117,7 @@ const workedFor = Effect.fnUntraced(function* (
   return since === undefined ? spent : spent + until - since
 })
 
-const stopped = (run: Run, fiber: Fiber.Fiber<unknown, unknown>, leaked: LiveEvent): Effect.Effect<void> =>
+const interruptCode = (run: Run, fiber: Fiber.Fiber<unknown, unknown>, leaked: LiveEvent): Effect.Effect<void> =>
   Effect.flatMap(Effect.timeoutOption(Fiber.interrupt(fiber), run.limits.cleanUpTimeout), (ended) =>
     Option.isSome(ended) ? Effect.void : Effect.sync(() => emit(run, leaked))
   )

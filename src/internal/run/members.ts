@@ -103,7 +103,7 @@ const plainAgents = new WeakMap<object, AnyAgent>()
 
 /** Looks up the agents that an agent lists in the team. */
 const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Callables => {
-  if (agent.agents.length + agent.handoffs.length === 0) return none
+  if (agent.agents.length + agent.handoffs.length === 0) return noCallables
   const found = new Map<string, Callable>()
   for (const entry of agent.agents) {
     const other = team.get(nameOf(entry))
@@ -118,7 +118,7 @@ const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Call
   return found
 }
 
-const none: Callables = new Map()
+const noCallables: Callables = new Map()
 
 const asSkill = perObject((agent: AnyAgent): AnySkill => {
   const input = agent.input ?? Schema.String

@@ -125,10 +125,7 @@ export const messagesOf = (turn: Turn): ReadonlyArray<Message> => {
     : results.length > 0 && outcome !== undefined && "note" in outcome
       ? outcome.note
       : undefined
-  return [
-    message,
-    ...results,
-    ...Calls.unanswered(message, results),
-    ...(word === undefined ? none : [Calls.corrective(word)])
-  ]
+  const messages = [message].concat(results, Calls.unanswered(message, results))
+  if (word !== undefined) messages.push(Calls.corrective(word))
+  return messages
 }
