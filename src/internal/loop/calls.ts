@@ -28,7 +28,7 @@ export const isCalling = ({ state: { status } }: Run): boolean =>
     status.phase === "tool_call_completed")
 
 /** Reviews the calls of a reply, launches them and closes them, or stops the run. */
-export const runCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, CallsError | StopError> {
+export function* runCalls(run: Run): Effect.fn.Return<void, CallsError | StopError> {
   while (isCalling(run)) {
     yield* unlessStopped(run)
     if (run.records.length >= manyRecords) yield* Effect.andThen(flush(run), Effect.yieldNow)
@@ -46,39 +46,39 @@ export const runCalls = Effect.fnUntraced(function* (run: Run): Effect.fn.Return
     else if (pending.length > 0) yield* launchAccepted(run)
     else record(run, { type: "tool_calls_completed" })
   }
-})
+}
 
 /** Runs the hook of the last result. A stop that it requests takes effect once no call is in flight. */
-const afterCall = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, CallsError> {
+function* afterCall(run: Run): Effect.fn.Return<void, CallsError> {
   const result = currentTurn(run).completed.at(-1)
   if (result === undefined) return
   const control = yield* settle(run, "onToolCallCompleted", run.hooks.onToolCallCompleted, { result })
   if (control !== undefined && control.type !== "continue") defer(run, control)
-})
+}
 
 /** Launches accepted calls: one, several at once, or the tasks of a plan. */
-const launchAccepted = (run: Run): Effect.Effect<void, CallsError> => {
+function* launchAccepted(run: Run): Effect.fn.Return<void, CallsError> {
   const { outcome, pending } = currentTurn(run)
   if (outcome?.type === "workflow") {
-    return together(run, (beside, waits) => runWorkflow(run, outcome.plan, beside, waits))
+    return yield* together(run, (beside, waits) => runWorkflow(run, outcome.plan, beside, waits))
   }
   const { concurrency } = run.agent
   const batch = concurrency === 1 ? pending.slice(0, 1) : pending
   const [first, second] = batch
-  if (first === undefined) return Effect.void
+  if (first === undefined) return
   const asksAgents = batch.some(({ kind }) => kind === "agent")
-  if (second === undefined && !asksAgents) return launchAlone(run, first)
+  if (second === undefined && !asksAgents) return yield* launchAlone(run, first)
   const all = together(run, (beside) =>
     Effect.forEach(batch, (call) => beside(call, dispatch(run, call)), { concurrency, discard: true })
   )
-  return asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
+  yield* asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
 }
 
 /**
  * Launches one call. Unless it is a `read`, its launch is stored before it runs and its result right after. The launch
  * of a `read` is stored while it waits; if it ends at once, launch and result are stored together.
  */
-const launchAlone = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<void, CallsError> {
+function* launchAlone(run: Run, call: Call): Effect.fn.Return<void, CallsError> {
   const effects = effectsOf(run, call)
   commit(run, "launch", [], { launched: [call.callId], effects })
   // Middleware may take its time before it sends a call.
@@ -89,4 +89,4 @@ const launchAlone = Effect.fnUntraced(function* (run: Run, call: Call): Effect.f
   if (isAsking(result)) return yield* pauseAsking(run, [result])
   recordResult(run, result)
   if (effects !== "read") yield* flush(run)
-})
+}

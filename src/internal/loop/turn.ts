@@ -1,5 +1,7 @@
 /**
  * The steps of a turn besides its prompt and its calls: start, model, decision, end.
+ *
+ * A step is a part of the turn's generator, which delegates to it, so that it costs no effect of its own.
  */
 
 import * as Effect from "effect/Effect"
@@ -24,7 +26,7 @@ import { isSteered, takeSteering } from "./steering.ts"
 // ---------------------------------------------------------------- start
 
 /** Opens the next turn, hands the run over to another agent, or ends the run at `maxSteps`. */
-export const startTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError> {
+export function* startTurn(run: Run): Effect.fn.Return<void, StartError> {
   const turn = turnLog(run.state).length + 1
   if (turn > run.maxSteps) return yield* complete(run, "max_turns", undefined, { maxTurns: run.maxSteps })
   // The loop of the other agent opens the turn.
@@ -32,24 +34,24 @@ export const startTurn = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const turnId = `${run.state.runId}:t${turn}`
   if (isSteered(run)) yield* takeSteering(run, turnId)
   else record(run, { type: "turn_started", turnId })
-})
+}
 
 // ---------------------------------------------------------------- model
 
 /** Starts another attempt, after the run or the reply was interrupted. */
-export const restartModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, AskError> {
+export function* restartModel(run: Run): Effect.fn.Return<void, AskError> {
   record(run, { type: "model_restarted", attempt: currentTurn(run).attempt + 1 })
   const observer = run.hooks.onModelRestarted
   if (observer === undefined) return
   yield* flush(run)
   yield* run.restore(observed("onModelRestarted", () => observer(hookArgs(run, {}))))
-})
+}
 
 /**
  * Stores pending records, calls the model and records what its reply means. Returns the parts of the reply. A complete
  * reply is recorded even while the run is being interrupted. A refused one is requested again if a middleware wants it.
  */
-export const readReply = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<ModelReply["raw"], AskError> {
+export function* readReply(run: Run): Effect.fn.Return<ModelReply["raw"], AskError> {
   yield* flush(run)
   const read = yield* Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
   const reply = yield* keepMedia(run, read)
@@ -63,7 +65,7 @@ export const readReply = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const fault = recordMeaning(run, reply, yield* replyRules(run))
   if (fault !== undefined) return yield* Effect.fail(fault)
   return reply.raw
-})
+}
 
 /** Decides what a reply means for the run and records it. Returns the error that stops the run, if any. Synchronous. */
 const recordMeaning = (
@@ -95,7 +97,7 @@ export const closeTurn = (run: Run): void => {
 }
 
 /** Ends the run after its last turn, fails it at its limit of empty replies, or opens the next turn. */
-export const endOrContinue = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
+export function* endOrContinue(run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
   const control = yield* settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {})
   if (control !== undefined && control.type !== "continue") return yield* obeyOnce(run, control)
   // A crash before the next turn is recorded must run the hook again.
@@ -111,7 +113,7 @@ export const endOrContinue = Effect.fnUntraced(function* (run: Run): Effect.fn.R
     yield* run.restore(Effect.sleep(250 * 2 ** (emptyReplies - 1)))
   }
   yield* startTurn(run)
-})
+}
 
 /** Returns whether the last turn made no calls and got no corrective. */
 const isDone = ({ state }: Run): boolean => {

@@ -20,7 +20,7 @@ import { type Offer, type PrepareError, type Run, carry, drop } from "../run/run
 import * as Budget from "../run/sharedBudget.ts"
 
 /** Builds the prompt of the open turn, runs its hook and records it. */
-export const preparePrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, PrepareError> {
+export function* preparePrompt(run: Run): Effect.fn.Return<void, PrepareError> {
   // Foreign code may be slow, so pending events are published first.
   if (isForeign(run)) yield* flush(run)
   // Without budget for a model call, a summary would be wasted.
@@ -43,7 +43,7 @@ export const preparePrompt = Effect.fnUntraced(function* (run: Run): Effect.fn.R
   if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
   drop(run, "spent")
   record(run, preparedDraft(run, prompt, value))
-})
+}
 
 /** Returns the prompt of the turn before if nothing that it was built from has changed. */
 const unchanged = ({ prompt, state }: Run, offer: Offer): Prompt | undefined =>
