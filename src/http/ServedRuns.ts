@@ -26,7 +26,7 @@ import type { RunHead, RunStatus, RunStore } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
 import type { Caller } from "./Access.ts"
 import type { HttpProblem, Unavailable } from "./HttpProblem.ts"
-import * as Desk from "./internal/desk.ts"
+import * as ServerResources from "./internal/serverResources.ts"
 import * as OwnRuns from "./internal/ownRuns.ts"
 import type { Position } from "./internal/position.ts"
 import type * as Bodies from "./RunBodies.ts"
@@ -175,10 +175,10 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
 ): Layer.Layer<ServedRuns, ConfigInvalid, Kernel | RunStore | MediaStore | RunWorker.Services<A> | R> =>
   Layer.effect(
     ServedRuns,
-    Effect.map(Desk.make(options), (desk) => ({
+    Effect.map(ServerResources.make(options), (resources) => ({
       agents: options.agents,
-      limits: desk.limits,
-      of: (caller) => OwnRuns.make(desk, caller),
-      health: Desk.health(desk)
+      limits: resources.limits,
+      of: (caller) => OwnRuns.make(resources, caller),
+      health: ServerResources.health(resources)
     }))
   )

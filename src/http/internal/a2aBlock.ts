@@ -100,29 +100,29 @@ const invalid = (detail: string) => new A2aError({ agent: "", reason: "invalid_r
 
 // ---------------------------------------------------------------- answers
 
-interface Desk {
+interface Reachable {
   readonly byName: ReadonlyMap<string, Known>
   readonly mayUse: (agent: string) => string | undefined
   readonly idempotencyKey: string
 }
 
 const answer = Effect.fnUntraced(function* (
-  desk: Desk,
+  reachable: Reachable,
   request: Request
 ): Effect.fn.Return<Json | ReadonlyArray<Content>, A2aError> {
   if (request.method === "agents/list") {
-    return [...desk.byName.values()]
-      .filter(({ name }) => desk.mayUse(name) === undefined)
+    return [...reachable.byName.values()]
+      .filter(({ name }) => reachable.mayUse(name) === undefined)
       .map(({ card, description, name }) => ({ name, description: description ?? card?.description ?? "" }))
   }
-  const agent = yield* Effect.fromResult(find(desk, request.params.agent))
+  const agent = yield* Effect.fromResult(find(reachable, request.params.agent))
   switch (request.method) {
     case "agents/describe": {
       const { description, isStreaming, name, skills, version } = yield* agent.client.card
       return { name, description, version, isStreaming, skills: skills.map((skill) => ({ ...skill })) }
     }
     case "message/send":
-      return shown(agent.name, yield* ask(agent, request.params, { idempotencyKey: desk.idempotencyKey }))
+      return shown(agent.name, yield* ask(agent, request.params, { idempotencyKey: reachable.idempotencyKey }))
     case "tasks/get":
       return shown(agent.name, yield* agent.client.task(request.params.task))
     case "tasks/cancel":
@@ -131,7 +131,7 @@ const answer = Effect.fnUntraced(function* (
   }
 })
 
-const find = ({ byName, mayUse }: Desk, name: string): Result.Result<Known, A2aError> => {
+const find = ({ byName, mayUse }: Reachable, name: string): Result.Result<Known, A2aError> => {
   const agent = byName.get(name)
   if (agent === undefined) {
     return Result.fail(

@@ -8,14 +8,14 @@ import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { Selection } from "../ServedRuns.ts"
-import type { Desk } from "./desk.ts"
+import type { ServerResources } from "./serverResources.ts"
 import { asProblem } from "./problems.ts"
 import { isOwn, runIdOf } from "./runNames.ts"
 import { outward } from "./shownEvents.ts"
 
 /** Returns a page of the runs of a caller. */
 export const listOf = Effect.fnUntraced(function* (
-  { store }: Desk,
+  { store }: ServerResources,
   caller: Caller,
   { after, agent, limit = 20, prefix = "", rootRunId, status }: Selection
 ): Effect.fn.Return<Bodies.RunList, HttpProblem> {

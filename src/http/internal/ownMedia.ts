@@ -7,16 +7,20 @@ import * as Option from "effect/Option"
 import type { Media } from "../../Media.ts"
 import type { StoredMedia } from "../../MediaStore.ts"
 import { type HttpProblem, NotFound } from "../HttpProblem.ts"
-import type { Desk } from "./desk.ts"
+import type { ServerResources } from "./serverResources.ts"
 import { asProblem } from "./problems.ts"
 
 /** Stores a medium of a run. */
-export const putMedia = ({ uploads }: Desk, runId: string, media: Media): Effect.Effect<StoredMedia, HttpProblem> =>
+export const putMedia = (
+  { uploads }: ServerResources,
+  runId: string,
+  media: Media
+): Effect.Effect<StoredMedia, HttpProblem> =>
   Effect.scoped(Effect.flatMap(uploads(runId), (store) => asProblem(runId)(store.put(media))))
 
 /** Reads a medium that a run of a tree stored or received. Media of the application are not found. */
 export const getMedia = (
-  { uploads }: Desk,
+  { uploads }: ServerResources,
   rootRunId: string,
   id: string
 ): Effect.Effect<{ readonly media: StoredMedia; readonly bytes: Uint8Array }, HttpProblem> =>

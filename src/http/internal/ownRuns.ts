@@ -13,7 +13,7 @@ import type { Caller } from "../Access.ts"
 import { type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { CallerRuns, FollowAt } from "../ServedRuns.ts"
-import type { Desk } from "./desk.ts"
+import type { ServerResources } from "./serverResources.ts"
 import { bodyOf, listOf } from "./ownList.ts"
 import { getMedia, putMedia } from "./ownMedia.ts"
 import * as Positions from "./position.ts"
@@ -24,12 +24,12 @@ import { shownTo } from "./shownEvents.ts"
 import { start } from "./startRun.ts"
 
 /** The runs of a caller. */
-export const make = (desk: Desk, caller: Caller): CallerRuns => {
-  const { store } = desk
+export const make = (resources: ServerResources, caller: Caller): CallerRuns => {
+  const { store } = resources
   const onStore = Effect.provideService(RunStore, store)
   const shown = shownTo(caller)
   const idOf = (name: string) => runIdOf(caller, name)
-  const head = (name: string) => headOf(desk, caller, name)
+  const head = (name: string) => headOf(resources, caller, name)
   /** Runs an operation on a run of the caller. */
   const on = <A>(name: string, verb: (head: RunHead) => Effect.Effect<A, HttpProblem>) =>
     Effect.flatMap(head(name), verb)
@@ -42,26 +42,26 @@ export const make = (desk: Desk, caller: Caller): CallerRuns => {
     head,
     summary: (name) => Effect.map(head(name), (head) => bodyOf(caller, head)),
     state,
-    start: (request) => start(desk, caller, request),
-    list: (query) => listOf(desk, caller, query),
+    start: (request) => start(resources, caller, request),
+    list: (query) => listOf(resources, caller, query),
     // The id is the caller's own. The stream fails if the run does not exist.
-    follow: (name, options = {}) => following(desk, idOf(name), options, shown),
-    place: desk.places(caller.id),
+    follow: (name, options = {}) => following(resources, idOf(name), options, shown),
+    place: resources.places(caller.id),
     questions: (name) => on(name, ({ runId }) => asProblem(runId)(onStore(Kernel.questions(runId)))),
-    answer: (name, body) => on(name, ({ runId }) => answer(desk, caller, runId, body)),
+    answer: (name, body) => on(name, ({ runId }) => answer(resources, caller, runId, body)),
     cancel: (name, reason) =>
       on(name, ({ runId }) =>
         asProblem(runId)(onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
       ),
-    result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, desk.agents)),
-    putMedia: (name, media) => putMedia(desk, idOf(name), media),
-    mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => desk.uploads(rootRunId)),
-    getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(desk, rootRunId, id))
+    result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, resources.agents)),
+    putMedia: (name, media) => putMedia(resources, idOf(name), media),
+    mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => resources.uploads(rootRunId)),
+    getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(resources, rootRunId, id))
   }
 }
 
 /** Returns the head of a run, if it is the caller's own. */
-const headOf = ({ store }: Desk, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {
+const headOf = ({ store }: ServerResources, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {
   const runId = runIdOf(caller, name)
   return Effect.flatMap(asProblem(runId)(store.head(runId)), orMissing(runId)).pipe(
     Effect.filterOrFail(
@@ -77,7 +77,7 @@ const orMissing =
     Option.match(found, { onNone: () => Effect.fail(new NotFound({ what: "run", id })), onSome: Effect.succeed })
 
 const following = (
-  { store }: Desk,
+  { store }: ServerResources,
   runId: string,
   { position = Positions.start, until }: FollowAt,
   shown: ((event: RunEvent) => RunEvent | undefined) | undefined
@@ -91,12 +91,12 @@ const following = (
 }
 
 const answer = (
-  desk: Desk,
+  resources: ServerResources,
   caller: Caller,
   runId: string,
   { answers, revision }: Bodies.Answers
 ): Effect.Effect<void, HttpProblem> => {
   const signed = answers.map((answer): Answer => ({ ...answer, by: caller.id }))
-  const recorded = Effect.provideService(Kernel.answer(runId, signed, { revision }), RunStore, desk.store)
-  return Effect.andThen(asProblem(runId)(recorded), desk.take(runId))
+  const recorded = Effect.provideService(Kernel.answer(runId, signed, { revision }), RunStore, resources.store)
+  return Effect.andThen(asProblem(runId)(recorded), resources.take(runId))
 }

@@ -9,33 +9,36 @@ import type { Runnable } from "../../RunWorker.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
-import type { Desk } from "./desk.ts"
+import type { ServerResources } from "./serverResources.ts"
 import { asProblem } from "./problems.ts"
 import { runIdOf } from "./runNames.ts"
 
 /** Stores a run, lets a worker claim it, and returns its id. */
 export const start = Effect.fnUntraced(function* (
-  desk: Desk,
+  resources: ServerResources,
   caller: Caller,
   request: Bodies.Start
 ): Effect.fn.Return<string, HttpProblem> {
-  const agent = yield* agentOf(desk, request.agent)
+  const agent = yield* agentOf(resources, request.agent)
   if (request.history?.some(({ role }) => role === "system") === true) {
     return yield* new Invalid({ detail: "the history holds a system message: instructions belong to the agent" })
   }
-  const context = yield* contextOf(desk, caller, agent, request)
+  const context = yield* contextOf(resources, caller, agent, request)
   const runId = runIdOf(caller, request.runId ?? (yield* Kernel.newRunId))
   // Keeps media that were uploaded for this run until its worker holds them.
   const submitted = Effect.gen(function* () {
-    yield* desk.uploads(runId)
-    yield* asProblem(runId)(desk.submit(agent.name, request.input, { runId, history: request.history, context }))
-    yield* desk.take(runId)
+    yield* resources.uploads(runId)
+    yield* asProblem(runId)(resources.submit(agent.name, request.input, { runId, history: request.history, context }))
+    yield* resources.take(runId)
   })
   yield* Effect.scoped(submitted)
   return runId
 })
 
-const agentOf = ({ agents }: Desk, name: string | undefined): Effect.Effect<Runnable<unknown>, HttpProblem> => {
+const agentOf = (
+  { agents }: ServerResources,
+  name: string | undefined
+): Effect.Effect<Runnable<unknown>, HttpProblem> => {
   const [only] = agents.values()
   const agent = name === undefined && agents.size === 1 ? only : agents.get(name ?? "")
   if (agent !== undefined) return Effect.succeed(agent)
@@ -46,7 +49,7 @@ const agentOf = ({ agents }: Desk, name: string | undefined): Effect.Effect<Runn
 
 /** Returns the context of a run, in the form its agent expects. */
 const contextOf = (
-  { context }: Desk,
+  { context }: ServerResources,
   caller: Caller,
   agent: Runnable<unknown>,
   { context: sent, runId = "" }: Bodies.Start

@@ -17,7 +17,7 @@ import { places, type Places } from "./places.ts"
 import { type Uploads, uploads } from "./uploads.ts"
 
 /** The resources that all callers share. */
-export interface Desk {
+export interface ServerResources {
   readonly agents: ReadonlyMap<string, RunWorker.Runnable<unknown>>
   readonly store: RunStoreShape
   readonly media: MediaStoreShape
@@ -35,10 +35,14 @@ export interface Desk {
   readonly take: (runId: string) => Effect.Effect<void>
 }
 
-/** Creates the desk of a server, with its worker. */
+/** Creates the resources of a server, with its worker. */
 export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<unknown>, R>(
   options: Given<A, R>
-): Effect.fn.Return<Desk, ConfigInvalid, Kernel | RunStore | MediaStore | RunWorker.Services<A> | R | Scope.Scope> {
+): Effect.fn.Return<
+  ServerResources,
+  ConfigInvalid,
+  Kernel | RunStore | MediaStore | RunWorker.Services<A> | R | Scope.Scope
+> {
   const { worker = {} } = options
   const agents = new Map(
     options.agents.map((agent: RunWorker.Runnable<RunWorker.Services<A> | R>) => [agent.name, agent])
@@ -76,7 +80,7 @@ const defaults: CallerLimits = {
 }
 
 /** Fails when the store does not respond. */
-export const health = ({ store }: Desk): Effect.Effect<void, Unavailable> =>
+export const health = ({ store }: ServerResources): Effect.Effect<void, Unavailable> =>
   store.list({ limit: 1 }).pipe(
     Effect.timeout("5 seconds"),
     Effect.mapError(() => new Unavailable()),
