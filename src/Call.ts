@@ -7,12 +7,12 @@
  * @since 0.1.0
  */
 
-import type { Json } from "effect/Schema"
 import * as Blocks from "./Block.ts"
 import type { Content, MediaContent } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import type { Message } from "./Message.ts"
-import type { Expense } from "./Usage.ts"
+import type * as Stored from "./internal/words/callSchema.ts"
+import type { TypeOf } from "./kit/schemas.ts"
 
 /**
  * The kind of target: a local skill, an external protocol, a builtin of the kernel, a child run for a task of a plan or
@@ -21,7 +21,7 @@ import type { Expense } from "./Usage.ts"
  * @category models
  * @since 0.1.0
  */
-export type CallKind = "skill" | "protocol" | "builtin" | "task" | "agent" | "handoff"
+export type CallKind = TypeOf<typeof Stored.callKind>
 
 /**
  * The side effects of a call: none (`read`), the same however often it is made (`idempotent`), or new ones each time
@@ -30,7 +30,7 @@ export type CallKind = "skill" | "protocol" | "builtin" | "task" | "agent" | "ha
  * @category models
  * @since 0.1.0
  */
-export type Effects = "read" | "idempotent" | "write"
+export type Effects = TypeOf<typeof Stored.effects>
 
 /**
  * A call as written by the model, or rewritten by a hook.
@@ -42,25 +42,7 @@ export type Effects = "read" | "idempotent" | "write"
  * @category models
  * @since 0.1.0
  */
-export interface Call {
-  readonly callId: string
-  /** The name as written, stripped; null for a command block without a name. */
-  readonly name: string | null
-  readonly input: Json
-  readonly kind: CallKind
-  readonly review: "unreviewed" | "accepted"
-  /** The name attribute of a protocol block. */
-  readonly blockName?: string
-  /**
-   * The skill that a protocol call resolved to when a policy decided about it. The call runs only if it still resolves
-   * to that skill.
-   */
-  readonly skill?: string
-  /** The effect of repeating the call. Known once the call is in flight. */
-  readonly effects?: Effects
-  /** The reason why the call cannot run. The model receives this error instead of a result. */
-  readonly fault?: CallError
-}
+export interface Call extends TypeOf<typeof Stored.call> {}
 
 /**
  * The reason why a call has no result. The text is for the model: a type and a sentence, never a stack trace.
@@ -68,11 +50,7 @@ export interface Call {
  * @category models
  * @since 0.1.0
  */
-export interface CallError {
-  readonly name: string
-  readonly message: string
-  readonly recoverable: boolean
-}
+export interface CallError extends TypeOf<typeof Stored.callError> {}
 
 /**
  * A call that the vendor of the model ran itself, such as a web search. It is never reviewed or run here.
@@ -80,17 +58,7 @@ export interface CallError {
  * @category models
  * @since 0.1.0
  */
-export interface HostedCall {
-  readonly callId: string
-  /** The name of the tool, such as `web_search` or `code_execution`. */
-  readonly name: string
-  /** The request of the model: the query, or the code. */
-  readonly input: Json
-  /** Present if the call failed at the vendor. */
-  readonly isError?: true
-  /** The pages it found. */
-  readonly sources: ReadonlyArray<HostedSource>
-}
+export interface HostedCall extends TypeOf<typeof Stored.hostedCall> {}
 
 /**
  * A page that a hosted search found. Its text comes from outside.
@@ -98,10 +66,7 @@ export interface HostedCall {
  * @category models
  * @since 0.1.0
  */
-export interface HostedSource {
-  readonly url: string
-  readonly title?: string
-}
+export interface HostedSource extends TypeOf<typeof Stored.hostedSource> {}
 
 /**
  * The outcome of a call, without the call: `output`, or `error` and the media in `output` that the failure carries.
@@ -109,17 +74,7 @@ export interface HostedSource {
  * @category models
  * @since 0.1.0
  */
-export interface CallOutcome {
-  readonly output?: ReadonlyArray<Content>
-  readonly error?: CallError
-  /** Answered without running, by a hook, a policy or a person. */
-  readonly skipped?: boolean
-  /** A whole message from a protocol, shown to the model as it is. */
-  readonly message?: Message
-  /** Facts for the host, never shown to the model. */
-  readonly metadata?: { readonly [key: string]: Json }
-  readonly durationMs?: number
-}
+export interface CallOutcome extends TypeOf<typeof Stored.callOutcome> {}
 
 /**
  * The result of a call: the call and its outcome.
@@ -127,14 +82,7 @@ export interface CallOutcome {
  * @category models
  * @since 0.1.0
  */
-export interface CallResult extends CallOutcome {
-  readonly callId: string
-  readonly name: string | null
-  readonly kind: CallKind
-  readonly input: Json
-  /** The usage of a child run, which is added to the run's own. */
-  readonly spent?: Expense & { readonly turns: number }
-}
+export interface CallResult extends TypeOf<typeof Stored.callResult> {}
 
 /**
  * Creates the result of a call from its outcome.

@@ -19,7 +19,9 @@ import type { Content, Thinking } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import { BlockFold, type Excess } from "./kit/blockFold.ts"
 import { jsonObject, parseJson, sizeOf, textOf } from "./kit/json.ts"
+import type { dialectName } from "./internal/words/modelCallSchema.ts"
 import * as Markups from "./internal/words/markup.ts"
+import type { TypeOf } from "./kit/schemas.ts"
 import { Pieces } from "./kit/text.ts"
 import * as Snapshot from "./kit/snapshot.ts"
 import { LimitExceeded } from "./KernelError.ts"
@@ -94,7 +96,7 @@ export interface Listener {
  * @category models
  * @since 0.1.0
  */
-export type DialectName = "blocks" | "tools"
+export type DialectName = TypeOf<typeof dialectName>
 
 /**
  * A dialect: its name, and how a reply in it is read.

@@ -7,7 +7,8 @@
  * @since 0.1.0
  */
 
-import type { Json } from "effect/Schema"
+import type { generation } from "./internal/words/modelCallSchema.ts"
+import type { TypeOf } from "./kit/schemas.ts"
 
 /**
  * Options of one reply, common to all vendors.
@@ -15,29 +16,7 @@ import type { Json } from "effect/Schema"
  * @category models
  * @since 0.1.0
  */
-export interface Generation {
-  /** At least 0. The maximum depends on the vendor. */
-  readonly temperature?: number
-  /** Maximum length of the reply in tokens. Anthropic requires one: by default 4096 plus the `budget` of thinking. */
-  readonly maxTokens?: number
-  /** From 0 to 1. */
-  readonly topP?: number
-  /** Texts that end the reply. They are not part of it. */
-  readonly stopSequences?: ReadonlyArray<string>
-  /** A whole number. */
-  readonly seed?: number
-  /**
-   * The amount of thinking: `budget` in tokens for vendors that count them (Anthropic, and Gemini, where -1 leaves it
-   * to the model), `effort` by the vendor's names (`low`, `medium`, `high`). Ollama receives neither; it thinks with
-   * `extra: { ollama: { think: true } }`.
-   */
-  readonly thinking?: { readonly budget?: number; readonly effort?: string }
-  /**
-   * Options of single vendors by provider name, such as `{ anthropic: { top_k: 5 } }`. They are sent unchanged to that
-   * provider only, and override the options above.
-   */
-  readonly extra?: { readonly [key: string]: Json }
-}
+export interface Generation extends TypeOf<typeof generation> {}
 
 /**
  * No options.

@@ -15,19 +15,17 @@ import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as SchemaGetter from "effect/SchemaGetter"
 import { BlockTypes } from "./BlockTypes.ts"
-import type { BlockValidationError, Content } from "./Content.ts"
-import * as Contents from "./Content.ts"
-import * as Codec from "./internal/words/contentCodec.ts"
+import { type ContentCodec, contentCodec, plainContent } from "./internal/words/messageSchema.ts"
 import * as Fault from "./kit/fault.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "./kit/json.ts"
 import * as Storable from "./kit/storable.ts"
 import * as Parts from "./internal/store/runParts.ts"
-import * as RunSchema from "./internal/store/runSchema.ts"
 import * as Wire from "./internal/store/runWire.ts"
+import { lazily } from "./kit/schemas.ts"
 import * as Snapshot from "./kit/snapshot.ts"
 import { StoreError } from "./KernelError.ts"
+import { status } from "./RunModel.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
 /**
@@ -36,7 +34,7 @@ import type { RunRecord, RunState, Status } from "./RunState.ts"
  * @category models
  * @since 0.1.0
  */
-export const format = 2
+export const format: 2 = Wire.format
 
 export type {
   /**
@@ -89,10 +87,10 @@ export interface Decoded {
  * @since 0.1.0
  */
 export const make = (types?: Pick<BlockTypes["Service"], "decode">): RunCodec => {
-  const { readPart, readRecord } = types === undefined ? plain() : build(types.decode)
+  const { readPart, readRecord } = types === undefined ? plain() : build(contentCodec(types.decode))
 
   const recordOf = (value: Json): Result.Result<RunRecord, StoreError> =>
-    Result.map(Result.flatMap(ofThisFormat(value), reading(readRecord)), fromWire)
+    Result.map(Result.flatMap(ofThisFormat(value), reading(readRecord)), Wire.toRecord)
 
   const decodeRecord = (text: string) => Result.flatMap(opened(text), recordOf)
 
@@ -142,10 +140,8 @@ export const encodeRecord = (record: RunRecord): Result.Result<string, StoreErro
   Result.map(textOf(record), Storable.seal)
 
 const textOf = (record: RunRecord): Result.Result<string, StoreError> =>
-  // Most records are built by the kernel itself and need no check.
-  Wire.isOwn(record)
-    ? Result.succeed(JSON.stringify(Wire.record(format, record)))
-    : write(() => Wire.record(format, record))
+  // The wire form of JSON is JSON.
+  Wire.isJson(record) ? Result.succeed(JSON.stringify(Wire.record(record))) : write(() => Wire.record(record))
 
 /**
  * Encodes the records of one append as one line, without the line break. Fields equal to those of the previous record
@@ -156,10 +152,10 @@ const textOf = (record: RunRecord): Result.Result<string, StoreError> =>
  */
 export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Result.Result<string, StoreError> => {
   if (records.length === 1) return encodeRecord(records[0])
-  return records.every(Wire.isOwn)
-    ? Result.succeed(Storable.seal(JSON.stringify(Wire.records(format, records))))
+  return records.every(Wire.isJson)
+    ? Result.succeed(Storable.seal(JSON.stringify(Wire.records(records))))
     : Result.map(
-        write(() => Wire.records(format, records)),
+        write(() => Wire.records(records)),
         Storable.seal
       )
 }
@@ -172,7 +168,7 @@ export const encodeRecords = (records: Arr.NonEmptyReadonlyArray<RunRecord>): Re
  */
 export const encodeState = (state: RunState, mark: Parts.Mark = start): Result.Result<string, StoreError> =>
   Result.map(
-    write(() => Wire.part({ format, ...Parts.split(state, mark) })),
+    write(() => Parts.write(state, mark)),
     Storable.seal
   )
 
@@ -197,8 +193,8 @@ export const isSame = (a: RunRecord, b: RunRecord): boolean => {
  * @since 0.1.0
  */
 export const refusal = (record: RunRecord): StoreError | undefined => {
-  if (Wire.isOwn(record)) return undefined
-  const wire = take(() => Wire.record(format, record))
+  if (Wire.isJson(record)) return undefined
+  const wire = take(() => Wire.record(record))
   return Result.isFailure(wire) ? wire.failure : undefined
 }
 
@@ -238,61 +234,16 @@ export const decodeStatus = (text: string): Result.Result<Status, StoreError> =>
     reading(plain().readStatus)
   )
 
-// ---------------------------------------------------------------- records
-
-const fromWire = (wire: RunSchema.Record): RunRecord => {
-  const { createdAt, delta = {}, events = [], op, revision, runId, scope, scopes, workerId } = wire
-  const shared = { runId, revision, at: createdAt, ...(scope ?? { step: 0, depth: 0 }) }
-  return {
-    runId,
-    revision,
-    op,
-    events: events.map((event, index) => {
-      const scope = scopes?.[index] ?? shared
-      return { ...event, ...scope, rootRunId: scope.rootRunId ?? scope.runId, taskId: scope.taskId }
-    }),
-    delta,
-    createdAt,
-    workerId
-  }
-}
-
 // ---------------------------------------------------------------- schemas
 
-const build = (decode: (input: unknown) => Effect.Effect<Content, BlockValidationError>) => {
-  const content: Schema.Codec<Content, unknown> = Schema.Unknown.pipe(
-    Schema.decodeTo(Schema.declare(Codec.isContent, { expected: "a content" }), {
-      // Most contents are plain text, which needs no decoding.
-      decode: SchemaGetter.transformEffect((input) =>
-        isBareText(input) ? Effect.succeed(Contents.text(input.text)) : Effect.mapError(decode(input), Fault.toIssue)
-      ),
-      encode: SchemaGetter.transform(Codec.encode)
-    })
-  )
-  const { record, part, status } = RunSchema.make(format, content)
-  return {
-    readRecord: Schema.decodeUnknownResult(record),
-    readPart: Schema.decodeUnknownResult(part),
-    readStatus: Schema.decodeUnknownResult(status)
-  }
-}
+const build = (content: ContentCodec) => ({
+  readRecord: Schema.decodeUnknownResult(Wire.recordSchema(content)),
+  readPart: Schema.decodeUnknownResult(Parts.partSchema(content)),
+  readStatus: Schema.decodeUnknownResult(status())
+})
 
-const isBareText = (input: unknown): input is { readonly type: "text"; readonly text: string } =>
-  typeof input === "object" &&
-  input !== null &&
-  "type" in input &&
-  input.type === "text" &&
-  "text" in input &&
-  typeof input.text === "string" &&
-  Object.keys(input).length === 2
-
-let built: ReturnType<typeof build> | undefined
-
-/** Schemas that know only the built-in contents, created when first needed. */
-const plain = () =>
-  (built ??= build((input) =>
-    Effect.suspend(() => Effect.fromResult(Codec.decode(input, () => undefined, Storable.bounds)))
-  ))
+/** Reads the built-in content types only. */
+const plain = lazily(() => build(plainContent()))
 
 // ---------------------------------------------------------------- text
 

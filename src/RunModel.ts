@@ -6,14 +6,18 @@
  * @since 0.1.0
  */
 
-import type { DialectName } from "./Dialect.ts"
-import type { Call, CallResult, Effects } from "./Call.ts"
-import type { Json, JsonObject } from "./kit/json.ts"
+import * as Schema from "effect/Schema"
+import type { Json } from "./kit/json.ts"
 import type { Asking } from "./internal/words/asking.ts"
-import type { Generation } from "./Generation.ts"
+import * as Calls from "./internal/words/callSchema.ts"
+import { dialectName, finishReason, generation } from "./internal/words/modelCallSchema.ts"
+import * as Messages from "./internal/words/messageSchema.ts"
+import type { ContentCodec } from "./internal/words/messageSchema.ts"
+import { absent, isFields, lazily, lazilyFor, type TypeOf, type Visit } from "./kit/schemas.ts"
+import * as Storable from "./kit/storable.ts"
 import type { Message } from "./Message.ts"
-import type { Model } from "./Model.ts"
-import type { Plan } from "./Plan.ts"
+import { Model } from "./Model.ts"
+import { Plan } from "./Plan.ts"
 import type { FinishReason } from "./StreamPart.ts"
 import type * as Usage from "./Usage.ts"
 
@@ -25,17 +29,22 @@ import type * as Usage from "./Usage.ts"
  * @category models
  * @since 0.1.0
  */
-export type Phase =
-  | "run_started"
-  | "turn_started"
-  | "turn_prepared"
-  | "model_started"
-  | "model_completed"
-  | "tool_calls_started"
-  | "tool_call_started"
-  | "tool_call_completed"
-  | "tool_calls_completed"
-  | "turn_completed"
+export type Phase = TypeOf<typeof phase>
+
+const phase = lazily(() =>
+  Schema.Literals([
+    "run_started",
+    "turn_started",
+    "turn_prepared",
+    "model_started",
+    "model_completed",
+    "tool_calls_started",
+    "tool_call_started",
+    "tool_call_completed",
+    "tool_calls_completed",
+    "turn_completed"
+  ])
+)
 
 /**
  * The cause of a run's end: its host, the model, or the turn limit.
@@ -43,7 +52,9 @@ export type Phase =
  * @category models
  * @since 0.1.0
  */
-export type RunSource = "caller" | "model_done" | "max_turns"
+export type RunSource = TypeOf<typeof runSource>
+
+export const runSource = lazily(() => Schema.Literals(["caller", "model_done", "max_turns"]))
 
 /**
  * A stored failure: the tag of the error, its message, and its fields if it is a typed error.
@@ -51,11 +62,11 @@ export type RunSource = "caller" | "model_done" | "max_turns"
  * @category models
  * @since 0.1.0
  */
-export interface ErrorInfo {
-  readonly tag: string
-  readonly message: string
-  readonly fields?: JsonObject
-}
+export interface ErrorInfo extends TypeOf<typeof errorInfo> {}
+
+export const errorInfo = lazily(() =>
+  Schema.Struct({ tag: Schema.String, message: Schema.String, fields: Schema.optionalKey(Storable.JsonObject) })
+)
 
 /**
  * A call that was in flight when its run was cancelled. It may have had an effect.
@@ -63,12 +74,16 @@ export interface ErrorInfo {
  * @category models
  * @since 0.1.0
  */
-export interface CallLeft {
-  readonly callId: string
-  readonly name: string | null
-  /** A `write` call may have acted. */
-  readonly effects?: Effects
-}
+export interface CallLeft extends TypeOf<typeof callLeft> {}
+
+export const callLeft = lazily(() =>
+  Schema.Struct({
+    callId: Messages.ownId(),
+    name: Schema.NullOr(Schema.String),
+    /** A `write` call may have acted. */
+    effects: Schema.optionalKey(Calls.effects())
+  })
+)
 
 /**
  * The status of a run by its journal: running or paused at a phase, cancelled, completed, or failed.
@@ -77,31 +92,60 @@ export interface CallLeft {
  * @category models
  * @since 0.1.0
  */
-export type Status =
-  | { readonly type: "running"; readonly phase: Phase }
-  | {
-      readonly type: "paused"
-      readonly phase: Phase
-      readonly reason: string
-      readonly metadata: Json
-      readonly createdAt: number
-    }
-  | {
-      readonly type: "completed"
-      readonly phase: Phase
-      readonly source: RunSource
-      readonly reason?: string
-      readonly metadata?: Json
-      readonly createdAt: number
-    }
-  | { readonly type: "failed"; readonly phase: Phase; readonly error: ErrorInfo; readonly createdAt: number }
-  | {
-      readonly type: "cancelled"
-      readonly phase: Phase
-      readonly reason?: string
-      readonly by?: string
-      readonly createdAt: number
-    }
+export type Status = TypeOf<typeof status>
+
+/** The metadata of a pause. That of a pause for questions names calls of the run; any other belongs to the host. */
+export const pauseMetadata = lazily(() => Storable.Json.annotate(Messages.ids.by(renameQuestions)))
+
+const renameQuestions: Visit<(id: string) => string> = (metadata, own) => {
+  if (!isFields(metadata)) return metadata
+  const { callIds, questions } = metadata
+  return {
+    ...metadata,
+    ...(Array.isArray(callIds) ? { callIds: callIds.map((id) => renameCall(id, own)) } : {}),
+    ...(Array.isArray(questions) ? { questions: questions.map((question) => renameCall(question, own)) } : {})
+  }
+}
+
+/** Renames an id, or the `callId` of an object. */
+const renameCall: Visit<(id: string) => string> = (named, own) =>
+  typeof named === "string"
+    ? own(named)
+    : isFields(named) && typeof named["callId"] === "string"
+      ? { ...named, callId: own(named["callId"]) }
+      : named
+
+/** The end of a run: its cause, and what its host said. */
+export const ending = lazily(() =>
+  Schema.Struct({
+    source: runSource(),
+    reason: Schema.optionalKey(Schema.String),
+    metadata: Schema.optionalKey(Storable.Json)
+  })
+)
+
+export const status = lazily(() => {
+  const since = { createdAt: Schema.Finite }
+  return Schema.Union([
+    Schema.Struct({ type: Schema.Literal("running"), phase: phase() }),
+    Schema.Struct({
+      type: Schema.Literal("paused"),
+      phase: phase(),
+      reason: Schema.String,
+      metadata: Storable.Json,
+      ...since
+    }),
+    Schema.Struct({ type: Schema.Literal("completed"), phase: phase(), ...ending().fields, ...since }),
+    Schema.Struct({ type: Schema.Literal("failed"), phase: phase(), error: errorInfo(), ...since }),
+    Schema.Struct({
+      type: Schema.Literal("cancelled"),
+      phase: phase(),
+      reason: Schema.optionalKey(Schema.String),
+      by: Schema.optionalKey(Schema.String),
+      ...since
+    })
+  ])
+})
 
 /**
  * A prompt as a change to the previous one: keep the first `base` messages and append the new ones. Holds the system
@@ -110,12 +154,16 @@ export type Status =
  * @category models
  * @since 0.1.0
  */
-export interface PromptDelta {
-  readonly base: number
-  readonly append: ReadonlyArray<Message>
-  /** Absent: unchanged. Null: none. */
-  readonly system?: string | null
-}
+export interface PromptDelta extends TypeOf<typeof promptDelta> {}
+
+export const promptDelta = lazilyFor((content: ContentCodec) =>
+  Schema.Struct({
+    base: Schema.Int,
+    /** Absent: unchanged. Null: none. */
+    system: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    append: Messages.ownMessages(content)
+  })
+)
 
 /**
  * Differences between the model call of a turn and the settings of the agent.
@@ -123,11 +171,15 @@ export interface PromptDelta {
  * @category models
  * @since 0.1.0
  */
-export interface ModelArgs {
-  readonly model?: Model
-  readonly generation?: Generation
-  readonly cacheBreakpoints?: ReadonlyArray<number>
-}
+export interface ModelArgs extends TypeOf<typeof modelArgs> {}
+
+export const modelArgs = lazily(() =>
+  Schema.Struct({
+    model: Schema.optionalKey(Model),
+    generation: Schema.optionalKey(generation()),
+    cacheBreakpoints: Schema.optionalKey(Schema.Array(Schema.Int))
+  })
+)
 
 /**
  * The meaning of a reply for the run. `corrective` is the message sent to the model next.
@@ -135,16 +187,22 @@ export interface ModelArgs {
  * @category models
  * @since 0.1.0
  */
-export type Outcome =
-  | { readonly type: "workflow"; readonly plan: Plan; readonly note?: string }
-  | { readonly type: "tools"; readonly note?: string }
-  | { readonly type: "final"; readonly text: string }
-  | { readonly type: "prose"; readonly text: string }
-  | {
-      readonly type: "corrective"
-      readonly reason: "informational" | "stall" | "cut" | "empty" | "output" | "plan" | "loop"
-      readonly corrective: string
-    }
+export type Outcome = TypeOf<typeof outcome>
+
+export const outcome = lazily(() => {
+  const note = Schema.optionalKey(Schema.String)
+  return Schema.Union([
+    Schema.Struct({ type: Schema.Literal("workflow"), plan: Plan, note }),
+    Schema.Struct({ type: Schema.Literal("tools"), note }),
+    Schema.Struct({ type: Schema.Literal("final"), text: Schema.String }),
+    Schema.Struct({ type: Schema.Literal("prose"), text: Schema.String }),
+    Schema.Struct({
+      type: Schema.Literal("corrective"),
+      reason: Schema.Literals(["informational", "stall", "cut", "empty", "output", "plan", "loop"]),
+      corrective: Schema.String
+    })
+  ])
+})
 
 /**
  * A change of one call at its review, by a hook or a policy: the call in its new form, or a result that is used without
@@ -153,9 +211,14 @@ export type Outcome =
  * @category models
  * @since 0.1.0
  */
-export type CallChange =
-  | { readonly type: "rewrite"; readonly call: Call }
-  | { readonly type: "skip"; readonly result: CallResult }
+export type CallChange = TypeOf<typeof callChange>
+
+export const callChange = lazilyFor((content: ContentCodec) =>
+  Schema.Union([
+    Schema.Struct({ type: Schema.Literal("rewrite"), call: Calls.call() }),
+    Schema.Struct({ type: Schema.Literal("skip"), result: Calls.callResult(content) })
+  ])
+)
 
 /**
  * A call that waits for a person. The answer is stored in the journal.
@@ -163,26 +226,33 @@ export type CallChange =
  * @category models
  * @since 0.1.0
  */
-export interface Question {
-  readonly callId: string
-  readonly name: string
-  readonly input: Json
-  readonly reason: string
-  /**
-   * The question of the running call. Absent if the question is whether the call may run.
-   *
-   * @since 0.1.0
-   */
-  readonly asking?: Asking
-  /**
-   * The time at which the question is declined unless it was answered, in milliseconds since the epoch (see
-   * `Policy.confirm`).
-   *
-   * @since 0.1.0
-   */
-  readonly answerBy?: number
-  readonly answer?: Answer
-}
+export interface Question extends TypeOf<typeof question> {}
+
+const asking = lazily((): Schema.Codec<Asking, unknown> =>
+  Schema.Struct({
+    message: Schema.String,
+    form: Schema.optionalKey(Storable.JsonObject),
+    url: Schema.optionalKey(Schema.String),
+    name: Schema.optionalKey(Schema.String)
+  })
+)
+
+export const question = lazily(() =>
+  Schema.Struct({
+    callId: Messages.ownId(),
+    name: Schema.String,
+    input: Storable.Json,
+    reason: Schema.String,
+    /** The question of the running call. Absent if the question is whether the call may run. */
+    asking: Schema.optionalKey(asking()),
+    /**
+     * The time at which the question is declined unless it was answered, in milliseconds since the epoch (see
+     * `Policy.confirm`).
+     */
+    answerBy: Schema.optionalKey(Schema.Finite),
+    answer: Schema.optionalKey(answer())
+  })
+)
 
 /**
  * A question that waits for its answer, and where it was asked.
@@ -203,26 +273,22 @@ export interface OpenQuestion extends Question {
  * @category models
  * @since 0.1.0
  */
-export interface Answer {
-  readonly callId: string
-  readonly approved: boolean
-  readonly reason?: string
-  readonly by?: string
-  /** The input to run the call with, instead of the requested one. */
-  readonly input?: Json
-  /**
-   * The values of the form that the call asks for (`Question.asking`).
-   *
-   * @since 0.1.0
-   */
-  readonly values?: JsonObject
-  /**
-   * True if the person dismissed the question without a decision; `approved` is then false.
-   *
-   * @since 0.1.0
-   */
-  readonly dismissed?: boolean
-}
+export interface Answer extends TypeOf<typeof answer> {}
+
+export const answer = lazily(() =>
+  Schema.Struct({
+    callId: Messages.ownId(),
+    approved: Schema.Boolean,
+    reason: Schema.optionalKey(Schema.String),
+    by: Schema.optionalKey(Schema.String),
+    /** The input to run the call with, instead of the requested one. */
+    input: Schema.optionalKey(Storable.Json),
+    /** The values of the form that the call asks for (`Question.asking`). */
+    values: Schema.optionalKey(Storable.JsonObject),
+    /** True if the person dismissed the question without a decision; `approved` is then false. */
+    dismissed: Schema.optionalKey(Schema.Boolean)
+  })
+)
 
 /**
  * One prompt, one reply, and its results.
@@ -230,34 +296,43 @@ export interface Answer {
  * @category models
  * @since 0.1.0
  */
-export interface Turn {
-  readonly turnId: string
-  /** Counts from 1; the `step` of its events is one less. */
-  readonly turn: number
-  readonly attempt: number
-  readonly startedAt: number
-  /** Messages that the host sent during the run, before this turn. */
-  readonly steering?: ReadonlyArray<Message>
-  readonly model?: string
-  readonly args?: ModelArgs
-  /** The conversation before the prompt of this turn was prepared, kept as long as the prompt may be prepared again. */
-  readonly before?: { readonly prompt: ReadonlyArray<Message>; readonly system: string | null }
-  readonly dialect: DialectName
-  readonly tools: ReadonlyArray<string>
-  readonly message?: Message
-  readonly usage: Usage.Usage | null
-  readonly finishReason?: FinishReason
-  readonly latencyMs?: number
-  readonly outcome?: Outcome
-  readonly pending: ReadonlyArray<Call>
-  readonly inFlight: ReadonlyArray<Call>
-  /** In order of arrival; `Call.inOrder` gives source order. */
-  readonly completed: ReadonlyArray<CallResult>
-  /** Ids of the calls, in source order. */
-  readonly order: ReadonlyArray<string>
-  /** Ids of calls that were in flight and that a resume retried or resolved. */
-  readonly recovered?: ReadonlyArray<string>
-}
+export interface Turn extends TypeOf<typeof turn> {}
+
+export const turn = lazilyFor((content: ContentCodec) => {
+  const [calls, strings, messages] = [
+    Schema.Array(Calls.call()),
+    Schema.Array(Schema.String),
+    Messages.messages(content)
+  ]
+  return Schema.Struct({
+    turnId: Schema.String,
+    /** Counts from 1; the `step` of its events is one less. */
+    turn: Schema.Int,
+    attempt: Schema.Int,
+    startedAt: Schema.Finite,
+    model: Schema.optionalKey(Schema.String),
+    args: Schema.optionalKey(modelArgs()),
+    /** The conversation before the prompt of this turn was prepared, kept as long as the prompt may be prepared again. */
+    before: Schema.optionalKey(Schema.Struct({ prompt: messages, system: Schema.NullOr(Schema.String) })),
+    dialect: dialectName(),
+    tools: strings,
+    message: Schema.optionalKey(Messages.message(content)),
+    usage: Schema.NullOr(Messages.usage()),
+    finishReason: Schema.optionalKey(finishReason()),
+    latencyMs: Schema.optionalKey(Schema.Finite),
+    outcome: Schema.optionalKey(outcome()),
+    pending: calls,
+    inFlight: calls,
+    /** In order of arrival; `Call.inOrder` gives source order. */
+    completed: Schema.Array(Calls.callResult(content)),
+    /** Ids of the calls, in source order. */
+    order: strings,
+    /** Messages that the host sent during the run, before this turn. */
+    steering: Schema.optionalKey(messages),
+    /** Ids of calls that were in flight and that a resume retried or resolved. */
+    recovered: Schema.optionalKey(strings)
+  })
+})
 
 /**
  * The origin of a fork. Records up to that revision are copied; later ones are the fork's own.
@@ -265,10 +340,9 @@ export interface Turn {
  * @category models
  * @since 0.1.0
  */
-export interface ForkedFrom {
-  readonly runId: string
-  readonly revision: number
-}
+export interface ForkedFrom extends TypeOf<typeof forkedFrom> {}
+
+export const forkedFrom = lazily(() => Schema.Struct({ runId: Schema.String, revision: Schema.Int }))
 
 /**
  * A stop of a run before its own end.
@@ -276,9 +350,15 @@ export interface ForkedFrom {
  * @category models
  * @since 0.1.0
  */
-export type Stop =
-  | { readonly type: "pause"; readonly reason?: string; readonly metadata?: Json }
-  | { readonly type: "finish"; readonly reason?: string; readonly metadata?: Json }
+export type Stop = TypeOf<typeof stop>
+
+export const stop = lazily(() => {
+  const why = { reason: Schema.optionalKey(Schema.String), metadata: Schema.optionalKey(Storable.Json) }
+  return Schema.Union([
+    Schema.Struct({ type: Schema.Literal("pause"), ...why }),
+    Schema.Struct({ type: Schema.Literal("finish"), ...why })
+  ])
+})
 
 /**
  * The state of a run.
@@ -286,87 +366,52 @@ export type Stop =
  * @category models
  * @since 0.1.0
  */
-export interface RunState {
-  readonly runId: string
-  readonly rootRunId: string
-  readonly parentRunId: string | undefined
-  readonly depth: number
-  readonly taskId: string | undefined
-  readonly forkedFrom: ForkedFrom | undefined
-  readonly agent: string
-  /** The agent that the run was handed over to, and its first turn. Undefined: the agent it started with. */
-  readonly handoff: { readonly agent: string; readonly turn: number } | undefined
-  readonly revision: number
-  readonly status: Status
-  /** A small JSON object of the host; hooks and resumes merge into it. */
-  readonly context: JsonObject
+export interface RunState extends TypeOf<typeof stateFacts> {
   /** The initial messages of the run: history, then the input. */
   readonly input: ReadonlyArray<Message>
-  /** The number of messages in `input` that precede this run. */
-  readonly history: number
   readonly turns: ReadonlyArray<Turn>
   readonly currentTurn: Turn | undefined
   /** The conversation so far: the last prompt, and after a turn also the messages that it added. */
   readonly prompt: ReadonlyArray<Message>
-  readonly system: string | null
-  /**
-   * The revision of the last phase event. `settledRevision` is that of the last one whose hook is known to have run.
-   */
-  readonly phaseRevision: number
-  readonly settledRevision: number
-  readonly questions: ReadonlyArray<Question>
-  /** The end of the run that `onRunCompleted` paused. */
-  readonly completing: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json } | undefined
-  /** The stop that a hook asked for while other calls were in flight. */
-  readonly deferred: Stop | undefined
-  readonly usage: Usage.Usage
-  readonly costUsd: number
-  /** Model calls whose provider reported no usage. */
-  readonly unreportedTurns: number
-  readonly emptyReplies: number
-  readonly createdAt: number
-  readonly updatedAt: number
 }
 
-/**
- * State changes without an event of their own.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Delta {
-  /** The hook of the phase before this record has run. */
-  readonly settled?: boolean
-  /** Merged into the context. */
-  readonly context?: JsonObject
-  /** Ids that move from pending to in flight. */
-  readonly launched?: ReadonlyArray<string>
-  /** Effects of the launched calls, so that processes without their skills know them. */
-  readonly effects?: Effects
-  /** Ids that move from in flight back to pending, already accepted. */
-  readonly retried?: ReadonlyArray<string>
-  /** Ids that move from in flight back to pending, already accepted: these calls ask a person. */
-  readonly returned?: ReadonlyArray<string>
-  /** Results that the caller gave for calls in flight. */
-  readonly resolved?: ReadonlyArray<CallResult>
-  /** A person's decisions: from `Kernel.answer` only those for this run, possibly none; from a resume all of them. */
-  readonly answers?: ReadonlyArray<Answer>
-  /** Questions asked at review, after a hook changed a call, or by calls that ran. */
-  readonly asked?: ReadonlyArray<Question>
-  /** Returns to turn_started, so that the turn is prepared again. */
-  readonly rewind?: boolean
-  readonly completing?: { readonly source: RunSource; readonly reason?: string; readonly metadata?: Json }
-  readonly deferred?: Stop
-  /**
-   * Usage that no event reports: a refused reply, the preparation of a prompt that was not stored, or a call that asks a
-   * person.
-   */
-  readonly spent?: Usage.Expense
-  /**
-   * The run was resumed. Settings of the agent, such as a higher `maxSteps`, apply from the agent and are not stored.
-   */
-  readonly resumed?: boolean
-}
+/** The fields of a state except its turns and its conversation, which are stored in parts. */
+export const stateFacts = lazily(() =>
+  Schema.Struct({
+    runId: Schema.String,
+    rootRunId: Schema.String,
+    parentRunId: absent(Schema.String),
+    depth: Schema.Int,
+    taskId: absent(Schema.String),
+    forkedFrom: absent(forkedFrom()),
+    agent: Schema.String,
+    /** The agent that the run was handed over to, and its first turn. Undefined: the agent it started with. */
+    handoff: absent(Schema.Struct({ agent: Schema.String, turn: Schema.Int })),
+    revision: Schema.Int,
+    status: status(),
+    /** A small JSON object of the host; hooks and resumes merge into it. */
+    context: Storable.JsonObject,
+    /** The number of messages in `input` that precede this run. */
+    history: Schema.Int,
+    system: Schema.NullOr(Schema.String),
+    /** The revision of the last phase event. */
+    phaseRevision: Schema.Int,
+    /** The revision of the last phase event whose hook is known to have run. */
+    settledRevision: Schema.Int,
+    questions: Schema.Array(question()),
+    /** The end of the run that `onRunCompleted` paused. */
+    completing: absent(ending()),
+    /** The stop that a hook asked for while other calls were in flight. */
+    deferred: absent(stop()),
+    usage: Messages.usage(),
+    costUsd: Schema.Finite,
+    /** Model calls whose provider reported no usage. */
+    unreportedTurns: Schema.Finite,
+    emptyReplies: Schema.Finite,
+    createdAt: Schema.Finite,
+    updatedAt: Schema.Finite
+  })
+)
 
 /**
  * The result of a completed run. Computed from its state, so a resumed run returns the same result as an undisturbed

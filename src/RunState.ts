@@ -18,7 +18,6 @@ export type {
   CallChange,
   CallLeft,
   CallMade,
-  Delta,
   ErrorInfo,
   ForkedFrom,
   ModelArgs,
@@ -34,7 +33,7 @@ export type {
   Stop,
   Turn
 } from "./RunModel.ts"
-export type { RunRecord } from "./RunRecord.ts"
+export type { Delta, RunRecord } from "./RunRecord.ts"
 
 // ---------------------------------------------------------------- the fold
 

@@ -8,6 +8,8 @@
  */
 
 import type { Json } from "effect/Schema"
+import type { finishReason } from "./internal/words/modelCallSchema.ts"
+import type { TypeOf } from "./kit/schemas.ts"
 
 /**
  * Data of vendors that belongs to a part, by provider name, such as the signature of a thought.
@@ -23,7 +25,7 @@ export type Metadata = { readonly [provider: string]: Json }
  * @category models
  * @since 0.1.0
  */
-export type FinishReason = "stop" | "length" | "content-filter" | "tool-calls" | "error" | "pause" | "other" | "unknown"
+export type FinishReason = TypeOf<typeof finishReason>
 
 /**
  * Token counts as a provider reports them. Counts it does not report are absent.

@@ -58,6 +58,20 @@ describe("a record as text", () => {
     for (const [index, turn] of written.entries()) assert.deepStrictEqual({ ...turns[index], ...turn }, turns[index])
   })
 
+  it("writes the records of a stored journal as they were written, byte for byte (R-9)", () => {
+    const journals = path.join(import.meta.dirname, "fixtures/runs-v2/file")
+    const lines = fs
+      .readdirSync(journals)
+      .filter((name) => name.endsWith(".jsonl"))
+      .flatMap((name) => fs.readFileSync(path.join(journals, name), "utf8").trimEnd().split("\n"))
+    assert.isAbove(lines.length, 200)
+    for (const line of lines) {
+      const { records } = codec.decodeRecords(line)
+      if (!Arr.isReadonlyArrayNonEmpty(records)) return assert.fail(line)
+      assert.strictEqual(Result.getOrThrow(RunCodec.encodeRecords(records)), line)
+    }
+  })
+
   it("keeps media in steering messages, in the record and in the turn (R-8)", () => {
     const run = Journal.begin("run")
     const message: Message.Message = {

@@ -21,16 +21,17 @@ const forCaller = (event: RunEvent): RunEvent | undefined => {
       return { ...event, messages: event.messages.slice(event.history), history: 0, context: {} }
     case "turn_prepared": {
       const { args: _, ...rest } = event
-      return { ...rest, prompt: { base: 0, append: [] } }
+      return { ...rest, prompt: hidden }
     }
-    case "agent_changed":
-      return { ...event, prompt: { base: 0, append: [] } }
     case "run_failed":
       return { ...event, error: outward(event.error) }
     default:
-      return event
+      return "prompt" in event ? { ...event, prompt: hidden } : event
   }
 }
+
+/** The prompt of every event that has one. */
+const hidden = { base: 0, append: [] }
 
 /** Returns a failure without details for the developers of the server. */
 export const outward = ({ tag }: ErrorInfo): ErrorInfo => ({ tag, message: reasons.get(tag) ?? "The run failed." })

@@ -120,9 +120,9 @@ const preparedDraft = (run: Run, prompt: Prompt, changed?: Prepared): Draft => {
     type: "turn_prepared",
     model: model?.id ?? run.model.id,
     dialect: run.agent.dialect,
-    prompt: system === run.state.system ? { base, append } : { base, append, system },
-    tools: tools.length === 0 ? none : tools.map((tool) => tool.name),
     ...(args && { args }),
+    prompt: system === run.state.system ? { base, append } : { base, system, append },
+    tools: tools.length === 0 ? none : tools.map((tool) => tool.name),
     ...(spent && { spent })
   }
 }

@@ -60,15 +60,15 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
   for (const call of meaning.calls) freeze(call.input)
   return {
     type: "model_completed",
-    message: meaning.message,
     model: `${call.provider.name}/${call.request.model.id}`,
-    usage,
     finishReason: reply.finish?.reason ?? "unknown",
     latencyMs,
     outcome: meaning.outcome,
-    calls: meaning.calls,
     ...(reply.hosted.length === 0 ? undefined : { hosted: reply.hosted }),
-    ...(costUsd === 0 ? undefined : { costUsd })
+    ...(costUsd === 0 ? undefined : { costUsd }),
+    message: meaning.message,
+    usage,
+    calls: meaning.calls
   }
 }
 

@@ -9,7 +9,8 @@ import type { Block } from "../../Block.ts"
 import type { HostedCall } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import type { MediaRef, RunEvent, TaskRef } from "../../RunEvent.ts"
+import type { MediaRef, PhaseEvent, RunEvent, TaskRef } from "../../RunEvent.ts"
+import { isStored } from "../../RunRecord.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { Usage } from "../../Usage.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
@@ -196,27 +197,34 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
       return { type: event.block.type, name: event.block.name }
     case "final":
       return { text: event.text }
+    case "model_call_failed":
+      return {
+        model: event.model,
+        call: event.call,
+        reason: event.reason,
+        error: event.error,
+        ...(event.vendor === undefined ? {} : { vendor: event.vendor })
+      }
     default:
-      return ofTurn(event) ?? ofRun(event)
+      return isStored(event) ? { revision: event.revision, ...storedData(event) } : undefined
   }
 }
 
-/** Returns the data of the events of a turn. */
-const ofTurn = (event: RunEvent): JsonObject | undefined => {
+/** Returns the data of a stored event, except its revision. */
+const storedData = (event: PhaseEvent): JsonObject => {
   switch (event.type) {
     case "turn_started":
     case "turn_completed":
-      return { revision: event.revision, turn_id: event.turnId }
+      return { turn_id: event.turnId }
     case "agent_changed":
-      return { revision: event.revision, from: event.from, to: event.to, call_id: event.callId }
+      return { from: event.from, to: event.to, call_id: event.callId }
     case "turn_prepared":
-      return { revision: event.revision, model: event.model, dialect: event.dialect, tools: event.tools }
+      return { model: event.model, dialect: event.dialect, tools: event.tools }
     case "model_started":
     case "model_restarted":
-      return { revision: event.revision, attempt: event.attempt }
+      return { attempt: event.attempt }
     case "model_completed":
       return {
-        revision: event.revision,
         model: event.model,
         finish_reason: event.finishReason,
         outcome: event.outcome.type,
@@ -226,47 +234,29 @@ const ofTurn = (event: RunEvent): JsonObject | undefined => {
         ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
         ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
       }
-    case "model_call_failed":
-      return {
-        model: event.model,
-        call: event.call,
-        reason: event.reason,
-        error: event.error,
-        ...(event.vendor === undefined ? {} : { vendor: event.vendor })
-      }
     case "tool_calls_started":
-      return { revision: event.revision, questions: event.questions?.length ?? 0 }
+      return { questions: event.questions?.length ?? 0 }
     case "tool_calls_completed":
-      return { revision: event.revision }
+      return {}
     case "tool_call_started":
-      return { revision: event.revision, call_id: event.callId, change: event.change?.type ?? null }
+      return { call_id: event.callId, change: event.change?.type ?? null }
     case "tool_call_completed":
       return {
-        revision: event.revision,
         call_id: event.callId,
         error: event.result.error?.name ?? null,
         skipped: event.result.skipped ?? false,
         ...mediaOf(references([...(event.result.output ?? []), ...(event.result.message?.content ?? [])]))
       }
-    default:
-      return undefined
-  }
-}
-
-/** Returns the data of the events at which a run starts, rests or ends. */
-const ofRun = (event: RunEvent): JsonObject | undefined => {
-  switch (event.type) {
     case "run_started":
-      return { revision: event.revision, agent: event.agent, parent_run_id: event.parentRunId ?? null }
+      return { agent: event.agent, parent_run_id: event.parentRunId ?? null }
     case "paused":
-      return { revision: event.revision, reason: event.reason, metadata: plain(event.metadata) }
+      return { reason: event.reason, metadata: plain(event.metadata) }
     case "run_completed":
-      return { revision: event.revision, source: event.source, reason: event.reason ?? null }
+      return { source: event.source, reason: event.reason ?? null }
     case "run_failed":
-      return { revision: event.revision, error: event.error.tag, message: event.error.message }
+      return { error: event.error.tag, message: event.error.message }
     case "run_cancelled":
       return {
-        revision: event.revision,
         by: event.by ?? null,
         reason: event.reason ?? null,
         in_flight: event.inFlight.map(({ callId, effects, name }) => ({
@@ -275,8 +265,6 @@ const ofRun = (event: RunEvent): JsonObject | undefined => {
           ...(effects === undefined ? {} : { effects })
         }))
       }
-    default:
-      return undefined
   }
 }
 

@@ -6,8 +6,8 @@
 
 import { resultOf } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Delta, Phase, PromptDelta, RunState } from "../../RunModel.ts"
-import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
+import type { Phase, PromptDelta, RunState } from "../../RunModel.ts"
+import type { Delta, PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
 import { Growing } from "../../kit/lists.ts"
 import { State, promptLog, running, turnLog } from "./state.ts"

@@ -9,12 +9,16 @@
  * of another.
  */
 
+import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
+import { stateFacts, turn } from "../../RunModel.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { commonPrefix } from "../../kit/lists.ts"
+import { absent, lazily, lazilyFor, mapped, type TypeOf } from "../../kit/schemas.ts"
+import { type ContentCodec, message, messages, plainContent, wire } from "../words/messageSchema.ts"
 import { messagesOf } from "../state/turnFold.ts"
-import type { Entry, Part } from "./runSchema.ts"
+import { format } from "./runWire.ts"
 
 /** The position up to which a state is written: the number of its turns, and its conversation then. */
 export interface Mark {
@@ -25,8 +29,42 @@ export interface Mark {
 /** The mark of an unwritten state. */
 export const start: Mark = { turns: 0, prompt: [] }
 
-/** Returns the part of a state after a mark. */
-export const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
+/** Messages of a conversation: a range of the input, the messages of a range of turns, or a single message. */
+const entry = lazilyFor((content: ContentCodec) => {
+  const range = Schema.Tuple([Schema.Natural, Schema.Natural])
+  return Schema.Union([
+    Schema.Struct({ input: range }),
+    Schema.Struct({ turns: range }),
+    Schema.Struct({ message: message(content) })
+  ])
+})
+
+type Entry = TypeOf<typeof entry>
+
+/** The stored form of a part of a state. */
+export const partSchema = lazilyFor((content: ContentCodec) =>
+  Schema.Struct({
+    format: Schema.Literal(format),
+    ...stateFacts().fields,
+    currentTurn: absent(turn(content)),
+    /** Only in the first part. */
+    input: Schema.optionalKey(messages(content)),
+    /** The number of turns in earlier parts. */
+    from: Schema.Natural,
+    turns: Schema.Array(turn(content)),
+    /** The number of messages kept from the conversation of the previous part, and the messages after them. */
+    prompt: Schema.Struct({ base: Schema.Natural, append: Schema.Array(entry(content)) })
+  })
+)
+
+interface Part extends TypeOf<typeof partSchema> {}
+
+const partWriter = lazily(() => mapped(partSchema(plainContent()), wire))
+
+/** Writes the part of a state after a mark. */
+export const write = (state: RunState, mark: Mark): object => partWriter()({ format, ...split(state, mark) })
+
+const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
   const { input, prompt, turns, ...rest } = state
   const base = commonPrefix(mark.prompt, prompt)
   return {

@@ -1,25 +1,72 @@
 /**
- * Writes records and states as stored JSON.
+ * Records as stored JSON: the schema that reads them, and functions that write them.
  *
- * `runSchema.ts` reads it. Because every append writes, only values with their own wire form (contents, usage) are
- * copied and all others used unchanged. `Storable.grade` then checks the whole.
+ * Every append writes, so only values with their own wire form (contents, usage) are copied and all others are used
+ * unchanged. Which ones these are is derived from the schemas of the events.
  */
 
 import type * as Arr from "effect/Array"
-import type { Call, CallOutcome, CallResult } from "../../Call.ts"
-import type { Content } from "../../Content.ts"
-import type { Message } from "../../Message.ts"
-import type { PhaseEvent } from "../../RunEvent.ts"
-import type { CallChange, PromptDelta, RunRecord, Turn } from "../../RunState.ts"
-import * as Usage from "../../Usage.ts"
-import * as Codec from "../words/contentCodec.ts"
-import { factsOf, isBareText } from "../words/messageFacts.ts"
+import * as Schema from "effect/Schema"
+import * as Records from "../../RunRecord.ts"
+import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import { isEmpty } from "../../kit/json.ts"
-import type { Entry, Part } from "./runSchema.ts"
-import { grade } from "../../kit/storable.ts"
+import { lazily, lazilyFor, mapped, otherwise, type TypeOf } from "../../kit/schemas.ts"
+import { bounds, hasPlainFields, isPlain } from "../../kit/storable.ts"
+import { factsOf } from "../words/messageFacts.ts"
+import { type ContentCodec, plainContent, wire } from "../words/messageSchema.ts"
+
+/** The format that this version writes and reads. */
+export const format = 2
+
+/** The scope that the events of a record share. A root run is its own root. */
+const scope = lazily(() =>
+  Schema.Struct({
+    rootRunId: Schema.optionalKey(Schema.String),
+    step: Schema.Finite,
+    depth: otherwise(Schema.Finite, 0),
+    taskId: Schema.optionalKey(Schema.String)
+  })
+)
+
+/** The scope of an event that does not share that of its record. */
+const fullScope = lazily(() =>
+  Schema.Struct({ ...scope().fields, runId: Schema.String, at: Schema.Finite, revision: Schema.Natural })
+)
+
+/** The stored form of a record. Its events share one scope, or each has its own. */
+export const recordSchema = lazilyFor((content: ContentCodec) =>
+  Schema.Struct({
+    format: Schema.Literal(format),
+    ...Records.recordFacts().fields,
+    scope: Schema.optionalKey(scope()),
+    scopes: Schema.optionalKey(Schema.Array(fullScope())),
+    events: Schema.optionalKey(Schema.Array(Schema.Union(Records.eventSchemas(content)))),
+    delta: Schema.optionalKey(Records.delta(content))
+  })
+)
+
+/** Returns a record from its stored form. */
+export const toRecord = (wire: TypeOf<typeof recordSchema>): RunRecord => {
+  const { createdAt, delta = {}, events = [], op, revision, runId, scope, scopes, workerId } = wire
+  const shared = { runId, revision, at: createdAt, ...(scope ?? { step: 0, depth: 0 }) }
+  return {
+    runId,
+    revision,
+    op,
+    events: events.map((event, index) => {
+      const scope = scopes?.[index] ?? shared
+      return { ...event, ...scope, rootRunId: scope.rootRunId ?? scope.runId, taskId: scope.taskId }
+    }),
+    delta,
+    createdAt,
+    workerId
+  }
+}
+
+// ---------------------------------------------------------------- writing
 
 /** Writes a record. Its events share one scope, or each has its own. */
-export const record = (format: number, record: RunRecord): object => {
+export const record = (record: RunRecord): object => {
   const { createdAt, op, revision, runId, workerId } = record
   const scope = sharedScope(record)
   return {
@@ -38,10 +85,7 @@ export const record = (format: number, record: RunRecord): object => {
  * Writes consecutive records. Each record after the first holds only its differences from the previous one, and a
  * record with a single event is written as that event.
  */
-export const records = (
-  format: number,
-  [first, ...rest]: Arr.NonEmptyReadonlyArray<RunRecord>
-): ReadonlyArray<object> => {
+export const records = ([first, ...rest]: Arr.NonEmptyReadonlyArray<RunRecord>): ReadonlyArray<object> => {
   let before = first
   let scope = sharedScope(first)
   const written = rest.map((next) => {
@@ -52,7 +96,7 @@ export const records = (
     scope = own ?? scope
     return item
   })
-  return [record(format, first), ...written]
+  return [record(first), ...written]
 }
 
 const differences = (next: RunRecord, before: RunRecord, place: object, body: Body): object => {
@@ -88,72 +132,6 @@ const bodyOf = (record: RunRecord, scope: PhaseEvent | undefined): Body => {
   }
 }
 
-/** Writes a part of a state. */
-export const part = (part: Part): object => {
-  const { completing, currentTurn, deferred, forkedFrom, handoff, input, parentRunId, prompt, taskId, ...others } = part
-  const { turns, usage, ...rest } = others
-  return {
-    ...rest,
-    ...(parentRunId === undefined ? {} : { parentRunId }),
-    ...(taskId === undefined ? {} : { taskId }),
-    ...(completing === undefined ? {} : { completing }),
-    ...(deferred === undefined ? {} : { deferred }),
-    ...(forkedFrom === undefined ? {} : { forkedFrom }),
-    ...(handoff === undefined ? {} : { handoff }),
-    ...(currentTurn === undefined ? {} : { currentTurn: turnOf(currentTurn) }),
-    ...(input === undefined ? {} : { input: input.map(messageOf) }),
-    turns: turns.map(turnOf),
-    prompt: { base: prompt.base, append: prompt.append.map(entryOf) },
-    usage: Usage.encode(usage)
-  }
-}
-
-/** Returns whether the kernel created every value of a record, so that it need not be checked to be JSON. */
-export const isOwn = ({ delta, events }: RunRecord): boolean => {
-  if (delta.context !== undefined || delta.answers !== undefined || delta.asked !== undefined) return false
-  if (delta.resolved !== undefined || delta.completing !== undefined || delta.deferred !== undefined) return false
-  for (const event of events) if (!isOwnEvent(event)) return false
-  return true
-}
-
-const isOwnEvent = (event: PhaseEvent): boolean => {
-  switch (event.type) {
-    case "run_started":
-      return event.forkedFrom === undefined && isEmpty(event.context) && factsOf(event.messages).isBare
-    case "run_completed":
-      return event.metadata === undefined
-    case "turn_started":
-      return event.steering === undefined || factsOf(event.steering).isBare
-    case "model_started":
-    case "model_restarted":
-    case "tool_calls_completed":
-    case "turn_completed":
-      return true
-    case "turn_prepared":
-      return event.prompt.append.length === 0 && event.args === undefined && event.spent === undefined
-    case "tool_calls_started":
-      return event.calls === undefined && event.questions === undefined
-    case "tool_call_started":
-      return event.change === undefined
-    case "model_completed":
-      return (
-        event.outcome.type !== "workflow" &&
-        event.hosted === undefined &&
-        event.message.content.every(isBareText) &&
-        event.calls.every((call) => grade(call.input) === 1)
-      )
-    case "tool_call_completed": {
-      const { durationMs, error, message, metadata, output } = event.result
-      const isPlain = error === undefined && message === undefined && metadata === undefined
-      // Negative zero needs a special spelling.
-      const isUsual = event.spent === undefined && !Object.is(durationMs, -0)
-      return isPlain && isUsual && (output === undefined || output.every(isBareText))
-    }
-    default:
-      return false
-  }
-}
-
 // ---------------------------------------------------------------- scopes
 
 /** Returns an event whose scope all events of a record share, if there is one. */
@@ -186,8 +164,33 @@ const scopeAfter = (before: PhaseEvent | undefined, scope: PhaseEvent, runId: st
 
 const placeOf = ({ at, revision, runId }: PhaseEvent): object => ({ runId, at, revision })
 
-// ---------------------------------------------------------------- events
+/**
+ * Returns whether a record holds nothing but JSON, so that its wire form need not be checked. False if it holds a
+ * negative zero, which needs a special spelling.
+ */
+export const isJson = ({ delta, events }: RunRecord): boolean => {
+  try {
+    return events.every(holdsJson) && isPlain(delta, fieldDepth)
+  } catch {
+    // A getter may throw anything.
+    return false
+  }
+}
 
+/** Messages are judged once for all runs that begin with them, because a conversation may be long. */
+const holdsJson = (event: PhaseEvent): boolean =>
+  event.type === "run_started" && factsOf(event.messages).isBare
+    ? hasPlainFields({ ...event, messages: [] }, fieldDepth)
+    : hasPlainFields(event, fieldDepth)
+
+/** A field of an event is in the event, in a list, in the record. */
+const fieldDepth = bounds.jsonDepth - 3
+
+// ---------------------------------------------------------------- derived
+
+const writeBody = lazily(() => Records.mapEvent(wire))
+
+/** Writes an event without its scope. */
 const eventOf = (event: PhaseEvent): object => {
   const {
     at: _at,
@@ -199,96 +202,12 @@ const eventOf = (event: PhaseEvent): object => {
     taskId: _task,
     ...body
   } = event
-  switch (body.type) {
-    case "run_started": {
-      const { parentRunId, ...rest } = body
-      const messages = body.messages.map(messageOf)
-      return parentRunId === undefined ? { ...rest, messages } : { ...body, messages }
-    }
-    case "turn_started":
-      return body.steering === undefined ? body : { ...body, steering: body.steering.map(messageOf) }
-    case "agent_changed":
-      return { ...body, prompt: { ...body.prompt, append: body.prompt.append.map(messageOf) } }
-    case "turn_prepared": {
-      const { prompt, spent, tools, ...rest } = body
-      return {
-        ...rest,
-        prompt: promptOf(prompt),
-        ...(tools.length === 0 ? {} : { tools }),
-        ...(spent === undefined ? {} : { spent: spentOf(spent) })
-      }
-    }
-    case "model_completed": {
-      const { calls, message, usage, ...rest } = body
-      return {
-        ...rest,
-        message: messageOf(message),
-        ...(usage === null ? {} : { usage: Usage.encode(usage) }),
-        ...(calls.length === 0 ? {} : { calls: calls.map(callOf) })
-      }
-    }
-    case "tool_call_started":
-      return body.change === undefined ? body : { ...body, change: changeOf(body.change) }
-    case "tool_call_completed": {
-      const result = outcomeOf(body.result)
-      return body.spent === undefined ? { ...body, result } : { ...body, result, spent: spentOf(body.spent) }
-    }
-    case "run_completed": {
-      // The result is computed from the journal.
-      const { result: _, ...rest } = body
-      return rest
-    }
-    default:
-      return body
-  }
+  if (body.type !== "run_completed" || body.result === undefined) return writeBody()(body)
+  // The result is computed from the journal.
+  const { result: _, ...stored } = body
+  return writeBody()(stored)
 }
 
-const promptOf = ({ append, ...prompt }: PromptDelta): object =>
-  append.length === 0 ? prompt : { ...prompt, append: append.map(messageOf) }
+const deltaWriter = lazily(() => mapped(Records.delta(plainContent()), wire))
 
-/** Writes a call, leaving out the review of an unreviewed one. */
-const callOf = ({ review, ...call }: Call): object => (review === "unreviewed" ? call : { ...call, review })
-
-const deltaOf = (delta: RunRecord["delta"]): object => ({
-  ...delta,
-  ...(delta.resolved === undefined ? {} : { resolved: delta.resolved.map(resultOf) }),
-  ...(delta.spent === undefined ? {} : { spent: spentOf(delta.spent) })
-})
-
-const changeOf = (change: CallChange): object =>
-  change.type === "skip" ? { ...change, result: resultOf(change.result) } : change
-
-// ---------------------------------------------------------------- what holds contents
-
-const turnOf = (turn: Turn): object => ({
-  ...turn,
-  ...(turn.message === undefined ? {} : { message: messageOf(turn.message) }),
-  ...(turn.steering === undefined ? {} : { steering: turn.steering.map(messageOf) }),
-  ...(turn.before === undefined ? {} : { before: { ...turn.before, prompt: turn.before.prompt.map(messageOf) } }),
-  usage: turn.usage === null ? null : Usage.encode(turn.usage),
-  completed: turn.completed.map(resultOf)
-})
-
-const resultOf = (result: CallResult): object =>
-  result.spent === undefined ? outcomeOf(result) : { ...outcomeOf(result), spent: spentOf(result.spent) }
-
-const outcomeOf = (outcome: CallOutcome): object => ({
-  ...outcome,
-  ...(outcome.output === undefined ? {} : { output: outcome.output.map(contentOf) }),
-  ...(outcome.message === undefined ? {} : { message: messageOf(outcome.message) })
-})
-
-const entryOf = (entry: Entry): object => ("message" in entry ? { message: messageOf(entry.message) } : entry)
-
-const messageOf = ({ content, metadata, name, role }: Message): object => ({
-  role,
-  content: content.map(contentOf),
-  ...(name === undefined ? {} : { name }),
-  ...(metadata === undefined ? {} : { metadata })
-})
-
-// A text content is its own wire form.
-const contentOf = (content: Content): object =>
-  content.type === "text" && Object.keys(content).length === 2 ? content : Codec.encode(content)
-
-const spentOf = (spent: Usage.Expense): object => ({ ...spent, usage: Usage.encode(spent.usage) })
+const deltaOf = (delta: RunRecord["delta"]): object => deltaWriter()(delta)

@@ -193,7 +193,7 @@ const prepared = (run: Writer, compact?: string): Commit => {
       prompt:
         compact === undefined
           ? { base: prompt.length, append: [] }
-          : { base: 0, append: [summary, ...prompt.slice(-1)], system: compact },
+          : { base: 0, system: compact, append: [summary, ...prompt.slice(-1)] },
       tools: ["search"]
     }
   ])
@@ -208,13 +208,13 @@ const answered = (
   run.commit("phase", [
     {
       type: "model_completed",
-      message: { role: "assistant", content: [Contents.text(text)] },
       model: "mock/scripted",
-      usage: { inputTokens: 100, cachedTokens: 10, outputTokens: 20, reasoningTokens: 5 },
       costUsd: 0.001,
       finishReason: "stop",
       latencyMs: 12,
       outcome,
+      message: { role: "assistant", content: [Contents.text(text)] },
+      usage: { inputTokens: 100, cachedTokens: 10, outputTokens: 20, reasoningTokens: 5 },
       calls
     }
   ])
