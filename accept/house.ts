@@ -98,7 +98,7 @@ const eventTypes = (pattern: RegExp) => [
 
 /** Files that name a stored event: of the one that is named in fewest, since a new one costs at least as many. */
 const places = (): Line => {
-  const files = eventTypes(/\bPhase<\s*"(\w+)"/g).map((type) => ({
+  const files = eventTypes(/\bevent\(\s*"(\w+)"/g).map((type) => ({
     type,
     files: code
       .filter(({ file, text }) => !isPage(file) && new RegExp(`\\b${type}\\b`).test(text))
@@ -117,7 +117,7 @@ const linesOf = (files: typeof code) =>
 const sizes = (): ReadonlyArray<Line> => [
   atMost("lines of the heart without comments and blanks", linesOf(code.filter(({ file }) => isHeart(file))), 20_000),
   atMost("lines of src without comments and blanks", linesOf(code), 55_000),
-  atMost("types of events", eventTypes(/\b(?:Event|Phase)<\s*"(\w+)"/g).length, 50)
+  atMost("types of events", eventTypes(/\b(?:Event<|event\()\s*"(\w+)"/g).length, 50)
 ]
 
 export const house = async (): Promise<ReadonlyArray<Line>> => [
