@@ -76,6 +76,14 @@ describe("the house", () => {
     assert.deepStrictEqual(wrong, [])
   })
 
+  it("lets applications import only public modules of doors and of each other", () => {
+    const isInside = (file: string) => file.includes("/internal/") || file.startsWith("studio/page/")
+    const wrong = imports.filter(
+      ({ from, to }) => applications.includes(placeOf(from) ?? "") && isInside(to) && placeOf(to) !== placeOf(from)
+    )
+    assert.deepStrictEqual(wrong, [])
+  })
+
   it("lets an application import those before it, and no other", () => {
     const rank = (file: string) => applications.indexOf(placeOf(file) ?? "")
     assert.deepStrictEqual(

@@ -3,8 +3,8 @@
  */
 
 import * as Effect from "effect/Effect"
-import { findKey } from "../provider/internal/configured.ts"
-import { variables as google } from "../provider/internal/google.ts"
+import { findKey } from "../kit/variables.ts"
+import { variables as google } from "../provider/GeminiProvider.ts"
 import { hosts, locals } from "../provider/OpenAiCompatibleProvider.ts"
 import { failed } from "./exit.ts"
 import { Screen } from "./screen.ts"

@@ -11,7 +11,7 @@ import * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { fileURLToPath } from "node:url"
-import * as Reports from "../testing/internal/scenarioReport.ts"
+import { createFile, stamp } from "../kit/freshFile.ts"
 import type { DialectName } from "../Dialect.ts"
 import * as Choices from "./dialectChoice.ts"
 import type { MatrixFlags } from "./commands/scenarioFlags.ts"
@@ -67,7 +67,7 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
     totals,
     cells
   }
-  const file = yield* write(log, `matrix_${Reports.stamp(startedAt)}`, report)
+  const file = yield* write(log, `matrix_${stamp(startedAt)}`, report)
   const summary = `${totals.ok} ok, ${totals.fail} failed, ${totals.skipped} skipped, ${totals.error} crashed, ${Text.duration(finishedAt - startedAt)}`
   if (options.json) screen.out(`${Text.json({ ...report, file })}\n`)
   else screen.out(`${table(cells, columns.map(nameOf), look)}${summary}; ${Text.flat(file)}\n`)
@@ -85,14 +85,14 @@ const writeChoice = Effect.fnUntraced(function* (
   const screen = yield* Screen
   const choice = Choices.choose(cells)
   const report = { measured_at: new Date(startedAt).toISOString(), ...choice }
-  const file = yield* write(log, `dialects_${Reports.stamp(startedAt)}`, report)
+  const file = yield* write(log, `dialects_${stamp(startedAt)}`, report)
   const lines = models.map((model) => `${Text.excerpt(model, 40)}: ${Choices.lineOf(model, choice)}\n`)
   screen.out(json ? `${Text.json({ ...report, file })}\n` : `${lines.join("")}${Text.flat(file)}\n`)
   if (choice.models.length < new Set(models).size) return yield* failed("a model succeeded in neither dialect")
 })
 
 const write = (folder: string, name: string, report: object) =>
-  Effect.mapError(Reports.create(folder, name, `${JSON.stringify(report, undefined, 2)}\n`), (error) =>
+  Effect.mapError(createFile(folder, name, `${JSON.stringify(report, undefined, 2)}\n`), (error) =>
     usage(`the report cannot be written: ${error.message}`)
   )
 

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import * as Result from "effect/Result"
+import type * as Schema from "effect/Schema"
 import * as Bounds from "../kit/bounds.ts"
 import type { Agent } from "../Agent.ts"
 import * as Agents from "../Agent.ts"
@@ -76,6 +77,16 @@ export const parse: (
 })
 
 /**
+ * Creates the schema of an answer from a JSON Schema, as `output_schema` has it. Rejects patterns, because matching them
+ * against the output of a model could take unbounded time.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const outputSchema: (schema: unknown) => Result.Result<Schema.ConstraintDecoder<unknown>, AgentConfigInvalid> =
+  toSchema
+
+/**
  * Reads an agent from a config that was parsed elsewhere, with the schema of its answer.
  *
  * @category constructors
@@ -85,7 +96,7 @@ export const fromConfig = (config: unknown): Result.Result<Agent<unknown>, Agent
   const schema =
     typeof config === "object" && config !== null && "output_schema" in config ? config.output_schema : undefined
   if (schema === undefined) return Agents.fromConfig(config)
-  return Result.flatMap(toSchema(schema), (output) =>
+  return Result.flatMap(outputSchema(schema), (output) =>
     Result.map(
       Agents.fromConfig(config, { output }),
       // The model receives the schema as written in the file.

@@ -173,6 +173,19 @@ export const local: Authenticate = Effect.flatMap(HttpServerRequest.HttpServerRe
     : Effect.fail(new Forbidden({ detail: "only this machine is admitted: the server has no Access layer" }))
 )
 
+/**
+ * Fails for a request that is not for this server, or comes from a page that may not send it. Every layer of this module
+ * does so first; use it for routes that need no caller.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const rejectForeign = (options: Options): Effect.Effect<void, Forbidden, HttpServerRequest.HttpServerRequest> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const detail = foreign(request, options)
+    return detail === undefined ? Effect.void : Effect.fail(new Forbidden({ detail }))
+  })
+
 const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string | undefined =>
   /^bearer +(\S+)$/i.exec(headers["authorization"] ?? "")?.[1]
 
@@ -200,11 +213,7 @@ const verified = <R>(
 /** Checks host and origin first, so that a page of another origin learns nothing about credentials. */
 // Declared as a function, because the reference above needs it while the module loads.
 function admitted(options: Options, authenticate: Authenticate): Authenticate {
-  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const detail = foreign(request, options)
-    if (detail !== undefined) return Effect.fail(new Forbidden({ detail }))
-    return Effect.flatMap(authenticate, checked)
-  })
+  return Effect.andThen(rejectForeign(options), Effect.flatMap(authenticate, checked))
 }
 
 function checked(caller: Caller): Effect.Effect<Caller, Forbidden> {

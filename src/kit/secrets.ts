@@ -2,11 +2,11 @@
  * Secrets of this process.
  */
 
-import * as Digest from "effect/crypto/Digest"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Redacted from "effect/Redacted"
+import { sha256 } from "./sha256.ts"
 
 /** Creates a secret of 256 bits. */
 export const random: Effect.Effect<Redacted.Redacted> = SecureRandom.SecureRandom.use(({ randomBytes }) =>
@@ -15,9 +15,4 @@ export const random: Effect.Effect<Redacted.Redacted> = SecureRandom.SecureRando
 
 /** Returns whether a text equals a secret. Digests are compared, so that timing reveals nothing about it. */
 export const isSame = (text: string, secret: Redacted.Redacted): Effect.Effect<boolean> =>
-  Effect.zipWith(digestOf(text), digestOf(Redacted.value(secret)), (one, other) => one === other)
-
-const digestOf = (text: string): Effect.Effect<string> =>
-  Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, new TextEncoder().encode(text))).pipe(
-    Effect.provide(Digest.layerWebCrypto)
-  )
+  Effect.zipWith(sha256(text), sha256(Redacted.value(secret)), (one, other) => one === other)

@@ -5,7 +5,6 @@
  */
 
 import * as Context from "effect/Context"
-import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -13,6 +12,7 @@ import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
 import * as Read from "../kit/files.ts"
+import { sha256 } from "../kit/sha256.ts"
 import { Limits } from "../Limits.ts"
 import { replaceFile } from "./internal/replaceFile.ts"
 
@@ -86,17 +86,13 @@ export const layerMemory: Layer.Layer<TokenStore> = Layer.sync(TokenStore, () =>
  * @since 0.1.0
  */
 export const layerFile = (folder: string): Layer.Layer<TokenStore, never, FileSystem.FileSystem | Path.Path> =>
-  Layer.effect(TokenStore, fromFolder(folder)).pipe(Layer.provide(Digest.layerWebCrypto))
+  Layer.effect(TokenStore, fromFolder(folder))
 
 const fromFolder = Effect.fnUntraced(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const digest = yield* Digest.Digest
   const { fetchedBytes } = yield* Limits
-  const fileOf = (url: string) =>
-    Effect.map(digest.digestHex(Digest.sha256, new TextEncoder().encode(url)), (hash) =>
-      path.join(folder, `${hash}.json`)
-    )
+  const fileOf = (url: string) => Effect.map(sha256(url), (hash) => path.join(folder, `${hash}.json`))
   return TokenStore.of({
     load: (url) =>
       fileOf(url).pipe(

@@ -37,6 +37,14 @@ export interface Options {
 }
 
 /**
+ * The variables of the key, in the order of lookup.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const variables: ReadonlyArray<string> = Google.variables
+
+/**
  * Creates the provider. It uses the HTTP client in context.
  *
  * @category constructors

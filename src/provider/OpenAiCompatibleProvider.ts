@@ -17,7 +17,8 @@ import { adapter } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import * as ChatRequest from "./internal/chatRequest.ts"
-import { findKey, findText, fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
+import { findKey, findText } from "../kit/variables.ts"
+import { fromEnvironment, layerOf, requireKey } from "./internal/configured.ts"
 
 /**
  * Differences between servers.

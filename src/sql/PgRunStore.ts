@@ -40,6 +40,15 @@ export interface Options {
 }
 
 /**
+ * Adds the password in `PGPASSWORD` to a URL that has none, so that no command line needs one. The layers of this
+ * package do so themselves; use it for a client of your own.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const withPassword: (url: Redacted.Redacted) => Effect.Effect<Redacted.Redacted> = Postgres.withPassword
+
+/**
  * Keeps runs in PostgreSQL.
  *
  * For a client of your own, use `SqlRunStore.layer` and pass the stream of `client.listen("kernai_runs")` as `changes`.

@@ -4,4 +4,6 @@
  * @since 0.1.0
  */
 
+export * as FailureCause from "./FailureCause.ts"
+export * as RunExport from "./RunExport.ts"
 export * as Studio from "./Studio.ts"

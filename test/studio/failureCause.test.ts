@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration } from "effect"
 import { Call, KernelError, RunState } from "kernai"
-import { causeOf, type FailureName, ofCall, ofDamage, ofError } from "../../src/studio/internal/failureCause.ts"
+import { causeOf, type FailureName, ofCall, ofDamage, ofError } from "../../src/studio/FailureCause.ts"
 
 const infoOf = (error: KernelError.KernelError): RunState.ErrorInfo => ({
   tag: error._tag,

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import { toSchema } from "../../file/internal/answerSchema.ts"
+import { outputSchema } from "../../file/AgentFile.ts"
 import * as Read from "../../kit/files.ts"
 import { Limits } from "../../Limits.ts"
 import * as Evaluation from "../../testing/Evaluation.ts"
@@ -62,7 +62,7 @@ const schemaIn = Effect.fnUntraced(function* (file: string | undefined) {
   const name = Text.excerpt(file, 80)
   const text = yield* Effect.mapError(Read.text(fs, file, fetchedBytes), (refusal) => unreadable(name, refusal))
   const json = yield* Effect.mapError(decodeJson(text), () => usage(`${name} is not JSON`))
-  return yield* Effect.mapError(Effect.fromResult(toSchema(json)), (error) => asUsage(error, `${name}: `))
+  return yield* Effect.mapError(Effect.fromResult(outputSchema(json)), (error) => asUsage(error, `${name}: `))
 })
 
 const Judged = Schema.Union([

@@ -9,7 +9,6 @@ import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Read from "../../kit/files.ts"
 import { numberedLines } from "../../kit/text.ts"
-import { MediaStore } from "../../MediaStore.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
@@ -37,11 +36,12 @@ export const exported = Effect.fnUntraced(function* (options: ExportFlags) {
 
 /** Writes a run as one page that needs no network. */
 const exportPage = Effect.fnUntraced(function* ({ file, id, store }: ExportFlags) {
-  const { htmlOf } = yield* Effect.promise(() => import("../../studio/internal/exportPage.ts"))
+  const { toHtml } = yield* Effect.promise(() => import("../../studio/RunExport.ts"))
   const { media, runs } = yield* Store.openExisting(store)
-  const html = yield* Effect.gen(function* () {
-    return yield* htmlOf(yield* RunStore, yield* MediaStore, yield* find(id))
-  }).pipe(Effect.mapError(asFailure), Effect.provide(Layer.merge(runs, media)))
+  const html = yield* Effect.flatMap(find(id), toHtml).pipe(
+    Effect.mapError(asFailure),
+    Effect.provide(Layer.merge(runs, media))
+  )
   yield* writeNew(file, html, "the run")
 })
 

@@ -1,6 +1,5 @@
 /** Agents of other services as skills, and the replies to their questions. */
 
-import * as Digest from "effect/crypto/Digest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -8,6 +7,7 @@ import * as Block from "../../Block.ts"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import { isJsonObject, type Json } from "../../kit/json.ts"
+import { sha256 } from "../../kit/sha256.ts"
 import { flat, shorten } from "../../kit/text.ts"
 import type { Limits } from "../../Limits.ts"
 import * as Policy from "../../Policy.ts"
@@ -128,10 +128,7 @@ export const ask = Effect.fnUntraced(function* (
 
 /** Returns the message id of a call, the same when the call is repeated. */
 const idOf = (idempotencyKey: string): Effect.Effect<string> =>
-  Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, new TextEncoder().encode(idempotencyKey))).pipe(
-    Effect.map((hash) => hash.slice(0, 32)),
-    Effect.provide(Digest.layerWebCrypto)
-  )
+  Effect.map(sha256(idempotencyKey), (hash) => hash.slice(0, 32))
 
 /** Writes a question of an agent for the model. */
 const questionOf = (name: string, task: Task): string => {

@@ -9,7 +9,7 @@ import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { Selection } from "../ServedRuns.ts"
 import type { ServerResources } from "./serverResources.ts"
-import { asProblem } from "./problems.ts"
+import { asProblem } from "../HttpProblem.ts"
 import { isOwn, runIdOf } from "./runNames.ts"
 import { outward } from "./shownEvents.ts"
 

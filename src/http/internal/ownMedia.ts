@@ -8,7 +8,7 @@ import type { Media } from "../../Media.ts"
 import type { StoredMedia } from "../../MediaStore.ts"
 import { type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type { ServerResources } from "./serverResources.ts"
-import { asProblem } from "./problems.ts"
+import { asProblem } from "../HttpProblem.ts"
 
 /** Stores a medium of a run. */
 export const putMedia = (

@@ -10,7 +10,7 @@ import type { Caller } from "../Access.ts"
 import { type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { ServerResources } from "./serverResources.ts"
-import { asProblem } from "./problems.ts"
+import { asProblem } from "../HttpProblem.ts"
 import { runIdOf } from "./runNames.ts"
 
 /** Stores a run, lets a worker claim it, and returns its id. */

@@ -1,10 +1,10 @@
 /** Reads the definition of a tool: whole for pins; bounded, and without hidden characters, for display. */
 
 import type * as McpSchema from "effect/ai/McpSchema"
-import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import * as Block from "../../Block.ts"
 import { quote, shorten, visible } from "../../kit/text.ts"
+import { sha256 } from "../../kit/sha256.ts"
 import type { LeaveOut } from "./listing.ts"
 import { isJsonObject, isRecord, type Json, type JsonObject, jsonObject, own, plain } from "../../kit/json.ts"
 
@@ -34,11 +34,6 @@ const sorted = (value: Json): Json => {
   const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]))
 }
-
-export const sha256 = (text: string): Effect.Effect<string> =>
-  Digest.Digest.use((digest) => digest.digestHex(Digest.sha256, new TextEncoder().encode(text))).pipe(
-    Effect.provide(Digest.layerWebCrypto)
-  )
 
 /** Returns the page that shows a tool's results, if it names one. */
 export const pageOf = ({ _meta }: McpSchema.Tool): string | undefined => {

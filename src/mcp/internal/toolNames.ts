@@ -4,7 +4,7 @@
  */
 
 import * as Effect from "effect/Effect"
-import { sha256 } from "./definition.ts"
+import { sha256 } from "../../kit/sha256.ts"
 
 export interface Remote {
   readonly server: string

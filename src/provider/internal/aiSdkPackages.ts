@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { ProviderUnavailable } from "../../KernelError.ts"
-import { findKey, findText } from "./configured.ts"
+import { findKey, findText } from "../../kit/variables.ts"
 import { isFields } from "./readFields.ts"
 
 /** The part of an AI SDK model that is used here, typed so that models of every version fit. */

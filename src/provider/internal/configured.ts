@@ -9,8 +9,8 @@ import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import type { HttpClient } from "effect/http/HttpClient"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
+import { findKey, findText } from "../../kit/variables.ts"
 import { ProviderUnavailable } from "../../KernelError.ts"
 import { Provider, type ProviderShape } from "../../Provider.ts"
 
@@ -64,18 +64,3 @@ export const requireKey = (
     (key) => key !== undefined,
     () => new ProviderUnavailable({ provider, variable: variables[0] })
   )
-
-/** Returns the first of `variables` that is set and not empty. */
-export const findKey = Effect.fnUntraced(function* (variables: ReadonlyArray<string>) {
-  for (const variable of variables) {
-    const found = yield* Effect.option(Config.Redacted(variable))
-    if (Option.isSome(found) && Redacted.value(found.value).trim() !== "") return found.value
-  }
-  return undefined
-})
-
-/** Returns the text of a variable, if it is set and not empty. */
-export const findText = Effect.fnUntraced(function* (variable: string) {
-  const found = yield* Effect.option(Config.String(variable))
-  return Option.isSome(found) && found.value.trim() !== "" ? found.value.trim() : undefined
-})

@@ -10,16 +10,15 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { Invalid } from "../../http/HttpProblem.ts"
-import * as Route from "../../http/internal/callerRoute.ts"
-import { asProblem } from "../../http/internal/problems.ts"
+import * as Route from "../../http/CallerRoute.ts"
+import { asProblem, Invalid } from "../../http/HttpProblem.ts"
 import { ServedRuns } from "../../http/ServedRuns.ts"
 import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { approvals, pageOf, recordsAfter } from "./studioData.ts"
-import { htmlOf } from "./exportPage.ts"
+import { toHtml } from "../RunExport.ts"
 import * as Edits from "./forkEdits.ts"
 import { framed, type Pages } from "./framedPage.ts"
 import * as Matrix from "./matrixReports.ts"
@@ -73,7 +72,11 @@ const records = Effect.fnUntraced(function* (store: RunStoreShape) {
 
 const exported = Effect.fnUntraced(function* (store: RunStoreShape, media: MediaStoreShape) {
   const runId = yield* Route.param("runId")
-  const html = yield* asProblem(runId)(htmlOf(store, media, runId))
+  const html = yield* toHtml(runId).pipe(
+    Effect.provideService(RunStore, store),
+    Effect.provideService(MediaStore, media),
+    asProblem(runId)
+  )
   return HttpServerResponse.text(html, {
     contentType: "application/octet-stream",
     headers: {

@@ -10,13 +10,17 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { Forbidden, type HttpProblem, Unauthorized } from "../../http/HttpProblem.ts"
-import { foreign, type Names } from "../../http/internal/sameMachine.ts"
+import * as Access from "../../http/Access.ts"
+import { type HttpProblem, Unauthorized } from "../../http/HttpProblem.ts"
 import * as PageFiles from "./pageFiles.ts"
 import type { Secrets } from "./studioAccess.ts"
 
 /** Adds the routes of the page below a path. */
-export const layer = (path: string, secrets: Secrets, names: Names): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
+export const layer = (
+  path: string,
+  secrets: Secrets,
+  names: Access.Options
+): Layer.Layer<never, never, HttpRouter.HttpRouter> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const router = yield* HttpRouter.HttpRouter
@@ -38,11 +42,11 @@ const file = (name: "page.js" | "page.css" | "icon.svg", contentType: string): R
   Effect.sync(() => HttpServerResponse.text(PageFiles.read(name), { contentType }))
 
 /** Checks host and origin first, and adds the security headers of a page. */
-const admitted = (names: Names, respond: Respond) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const detail = foreign(request, names)
-    return detail === undefined ? respond : Effect.fail(new Forbidden({ detail }))
-  }).pipe(Effect.catch(toResponse), Effect.map(HttpServerResponse.setHeaders(headers)))
+const admitted = (names: Access.Options, respond: Respond) =>
+  Effect.andThen(Access.rejectForeign(names), respond).pipe(
+    Effect.catch(toResponse),
+    Effect.map(HttpServerResponse.setHeaders(headers))
+  )
 
 const headers = {
   "content-security-policy": PageFiles.policy,

@@ -1,6 +1,6 @@
 /** The reason why a run failed or is waiting, and the next step. */
 
-import { causeOf, ofCall, ofDamage, type FailureCause } from "../internal/failureCause.ts"
+import { causeOf, ofCall, ofDamage, type FailureCause } from "../FailureCause.ts"
 import { useLatest } from "./latest.tsx"
 import { run, setRevision, state } from "./openRun.ts"
 

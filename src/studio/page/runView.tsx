@@ -1,7 +1,7 @@
 /** A run at a revision: banner, film strip, tree, tabs and inspector. */
 
 import { useEffect } from "preact/hooks"
-import { causeOf, ofDamage } from "../internal/failureCause.ts"
+import { causeOf, ofDamage } from "../FailureCause.ts"
 import { ApprovalCard } from "./approvalCard.tsx"
 import { FilmStrip } from "./filmStrip.tsx"
 import { cost, excerpt, shapeOf } from "./format.ts"

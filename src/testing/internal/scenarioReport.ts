@@ -21,6 +21,7 @@ import type * as Recorder from "../../Recorder.ts"
 import type { RunResult } from "../../RunState.ts"
 import type { Usage } from "../../Usage.ts"
 import * as Read from "../../kit/files.ts"
+import { createFile, stamp } from "../../kit/freshFile.ts"
 import { type Json, type JsonObject, isJsonObject } from "../../kit/json.ts"
 import { redact } from "../../kit/redact.ts"
 import { taskRunId } from "../../Call.ts"
@@ -296,29 +297,10 @@ export const save = Effect.fnUntraced(function* (
 ): Effect.fn.Return<string, PlatformError, Files> {
   const path = yield* Path.Path
   const json = toJson(report)
-  const file = yield* create(directory, nameOf(report), `${JSON.stringify(json, undefined, 2)}\n`)
+  const file = yield* createFile(directory, nameOf(report), `${JSON.stringify(json, undefined, 2)}\n`)
   const { recording: _, skills: __, ...summary } = json
   yield* append(directory, { ...summary, log: path.basename(file) })
   return file
-})
-
-/** Writes a file under a free name: `name.json`, `name_2.json` and so on. Creates the folder if necessary. */
-export const create = Effect.fnUntraced(function* (
-  directory: string,
-  name: string,
-  text: string
-): Effect.fn.Return<string, PlatformError, Files> {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  yield* fs.makeDirectory(directory, { recursive: true })
-  for (let number = 1; ; number++) {
-    const file = path.join(directory, number === 1 ? `${name}.json` : `${name}_${number}.json`)
-    const written = yield* fs.writeFileString(file, text, { flag: "wx" }).pipe(
-      Effect.as(true),
-      Effect.catchReason("PlatformError", "AlreadyExists", () => Effect.succeed(false))
-    )
-    if (written) return file
-  }
 })
 
 const nameOf = ({ model, scenario, startedAt }: Report): string =>
@@ -326,10 +308,6 @@ const nameOf = ({ model, scenario, startedAt }: Report): string =>
 
 /** Returns a name that is valid on every file system. */
 const plain = (name: string): string => name.replace(/[^A-Za-z0-9-]/g, "_").slice(0, 80)
-
-/** Formats milliseconds since the epoch as `YYYYMMDD_HHMMSS`. */
-export const stamp = (at: number): string =>
-  new Date(at).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "_")
 
 const append = Effect.fnUntraced(function* (directory: string, summary: JsonObject) {
   const fs = yield* FileSystem.FileSystem

@@ -1,12 +1,19 @@
 /**
  * Explains why a run failed or is waiting: the cause, the affected part of the run, and the next step. Pure, so that
  * the page and the command show the same text.
+ *
+ * @since 0.1.0
  */
 
-import type { CallError } from "../../Call.ts"
-import type { ErrorInfo, RunState, Turn } from "../../RunModel.ts"
+import type { CallError } from "../Call.ts"
+import type { ErrorInfo, RunState, Turn } from "../RunModel.ts"
 
-/** The name of a failure. */
+/**
+ * The name of a failure.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type FailureName =
   | "key missing"
   | "rate limit"
@@ -23,7 +30,12 @@ export type FailureName =
   | "damaged journal"
   | "other failure"
 
-/** The reason why a run does not continue. */
+/**
+ * The reason why a run does not continue.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export interface FailureCause {
   readonly name: FailureName
   /** The message of the error. */
@@ -35,7 +47,12 @@ export interface FailureCause {
   readonly fix: string
 }
 
-/** Explains a run: its failure, or the failed calls of its last turn while it has not completed. */
+/**
+ * Explains a run: its failure, or the failed calls of its last turn while it has not completed.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const causeOf = (state: Pick<RunState, "status" | "turns" | "currentTurn">): FailureCause | undefined => {
   const { status } = state
   const turn = state.currentTurn ?? state.turns.at(-1)
@@ -49,7 +66,12 @@ export const causeOf = (state: Pick<RunState, "status" | "turns" | "currentTurn"
   return turn?.outcome?.type === "corrective" ? ofReply(turn) : undefined
 }
 
-/** Explains the error of a run. */
+/**
+ * Explains the error of a run.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const ofError = ({ fields = {}, message, tag }: ErrorInfo, turn?: Turn): FailureCause => {
   const attempts = typeof fields["attempts"] === "number" ? fields["attempts"] : turn?.attempt
   const found = tag === "ProviderError" ? providers[String(fields["reason"])] : errors[tag]
@@ -64,7 +86,12 @@ export const ofError = ({ fields = {}, message, tag }: ErrorInfo, turn?: Turn): 
   }
 }
 
-/** Explains a call without a result. The run itself may continue: the model reads the error. */
+/**
+ * Explains a call without a result. The run itself may continue: the model reads the error.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const ofCall = (call: string, { message, name: error }: CallError): FailureCause => {
   const [name, fix] = callErrors[error] ?? callErrors["failed"]
   return { name, cause: message, part: `call ${call}`, fix }
@@ -85,7 +112,12 @@ const ofReply = ({ attempt, finishReason, outcome, turn }: Turn): FailureCause |
   }
 }
 
-/** Explains a journal that cannot be read beyond some record. */
+/**
+ * Explains a journal that cannot be read beyond some record.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
 export const ofDamage = (message: string): FailureCause => ({
   name: "damaged journal",
   cause: message,

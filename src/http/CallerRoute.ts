@@ -1,4 +1,8 @@
-/** Adds routes of further protocols. Each is a function of the runs of its caller. */
+/**
+ * Adds routes of further protocols. Each is a function of the runs of its caller.
+ *
+ * @since 0.1.0
+ */
 
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
@@ -7,18 +11,33 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type { HttpServerResponse } from "effect/http/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { Access, CurrentCaller } from "../Access.ts"
-import { type HttpProblem, Invalid } from "../HttpProblem.ts"
-import { type CallerRuns, ServedRuns } from "../ServedRuns.ts"
-import { admit } from "./admission.ts"
+import { Access, CurrentCaller } from "./Access.ts"
+import { type HttpProblem, Invalid } from "./HttpProblem.ts"
+import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
+import { admit } from "./internal/admission.ts"
 
-/** The services of a handler: the request, its route and its scope, which closes with the response. */
+/**
+ * The services of a handler: the request, its route and its scope, which closes with the response.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Provided = HttpRouter.RouteContext | HttpServerRequest.HttpServerRequest | Scope.Scope
 
-/** Responds for a caller. */
+/**
+ * Responds for a caller.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type Respond = (runs: CallerRuns) => Effect.Effect<HttpServerResponse, HttpProblem, Provided>
 
-/** Adds a route. Requests that are not admitted, and problems of the handler, become problem responses. */
+/**
+ * Adds a route. Requests that are not admitted, and problems of the handler, become problem responses.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
 export const add = Effect.fnUntraced(function* (
   method: "GET" | "POST" | "DELETE",
   path: `/${string}`,
@@ -35,7 +54,12 @@ export const add = Effect.fnUntraced(function* (
   )
 })
 
-/** Decodes the body of the request with a Schema. */
+/**
+ * Decodes the body of the request with a Schema.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const body = <A>(
   schema: Schema.ConstraintDecoder<A>
 ): Effect.Effect<A, HttpProblem, HttpServerRequest.HttpServerRequest> => {
@@ -57,6 +81,11 @@ const jsonText: Effect.Effect<string, HttpProblem, HttpServerRequest.HttpServerR
       : Effect.fail(new Invalid({ detail: "the body must be application/json" }))
 )
 
-/** Returns a parameter of the path. */
+/**
+ * Returns a parameter of the path.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
 export const param = (name: string): Effect.Effect<string, never, HttpRouter.RouteContext> =>
   Effect.map(HttpRouter.RouteContext, ({ params }) => params[name] ?? "")

@@ -1,42 +1,47 @@
 /**
  * Exports a run as one file: the page, the journals of the run and of the runs below it, and their media. The file
  * works without a network.
+ *
+ * @since 0.1.0
  */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { gzipSync } from "node:zlib"
-import { plain, type Json } from "../../kit/json.ts"
-import { recordsOf } from "../../store-kit/StoredRuns.ts"
-import type { RunNotFound, StoreError } from "../../KernelError.ts"
-import type { MediaStoreShape } from "../../MediaStore.ts"
-import type { RunStoreShape } from "../../RunStore.ts"
-import * as PageFiles from "./pageFiles.ts"
+import { plain, type Json } from "../kit/json.ts"
+import { recordsOf } from "../store-kit/StoredRuns.ts"
+import type { RunNotFound, StoreError } from "../KernelError.ts"
+import { MediaStore, type MediaStoreShape } from "../MediaStore.ts"
+import { RunStore } from "../RunStore.ts"
+import * as PageFiles from "./internal/pageFiles.ts"
 
-/** Returns the file of a run. */
-export const htmlOf = Effect.fnUntraced(function* (
-  store: RunStoreShape,
-  media: MediaStoreShape,
-  runId: string
-): Effect.fn.Return<string, RunNotFound | StoreError> {
-  const records = yield* recordsOf(store, runId)
-  const shown = records.map((record) => plain(record))
-  const [first] = records
-  const bytes = yield* Effect.scoped(
-    Effect.flatMap(media.run(first?.events[0]?.rootRunId ?? runId), (own) =>
-      Effect.forEach(mediaIn(shown), (id) => dataUrlOf(own, id))
+/**
+ * Returns the file of a run, as HTML.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const toHtml: (runId: string) => Effect.Effect<string, RunNotFound | StoreError, RunStore | MediaStore> =
+  Effect.fnUntraced(function* (runId) {
+    const media = yield* MediaStore
+    const records = yield* recordsOf(yield* RunStore, runId)
+    const shown = records.map((record) => plain(record))
+    const [first] = records
+    const bytes = yield* Effect.scoped(
+      Effect.flatMap(media.run(first?.events[0]?.rootRunId ?? runId), (own) =>
+        Effect.forEach(mediaIn(shown), (id) => dataUrlOf(own, id))
+      )
     )
-  )
-  const chunks = []
-  for (let at = 0; at < shown.length; at += chunkSize) chunks.push(packed("records", shown.slice(at, at + chunkSize)))
-  return pageOf(runId, [
-    ...chunks,
-    packed(
-      "media",
-      bytes.filter((one) => one !== undefined)
-    )
-  ])
-})
+    const chunks = []
+    for (let at = 0; at < shown.length; at += chunkSize) chunks.push(packed("records", shown.slice(at, at + chunkSize)))
+    return pageOf(runId, [
+      ...chunks,
+      packed(
+        "media",
+        bytes.filter((one) => one !== undefined)
+      )
+    ])
+  })
 
 /** Returns a medium as a data URL, or undefined if it no longer exists. */
 const dataUrlOf = (media: MediaStoreShape, id: string) =>
