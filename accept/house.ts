@@ -127,7 +127,7 @@ export const house = async (): Promise<ReadonlyArray<Line>> => [
   await journey("token", "a token", 9),
   await journey("resume", "a resume", 9),
   await journey("postgres", "a step on PostgreSQL", 12),
-  await journey("approval", "an approval over HTTP", 14),
+  await journey("answer", "an answer over HTTP", 14),
   places(),
   ...sizes(),
   ...(await outsideLines()),

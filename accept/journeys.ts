@@ -150,7 +150,7 @@ const postgres = Effect.gen(function* () {
 })
 
 /** A person's answer over HTTP, until the model is asked again. */
-const approval = Effect.gen(function* () {
+const answering = Effect.gen(function* () {
   const isAsked = yield* Deferred.make<void>()
   const { url } = yield* serve({
     agent,
@@ -184,7 +184,7 @@ const journeys: { readonly [name: string]: Effect.Effect<void, unknown, Scope.Sc
   token,
   resume,
   postgres,
-  approval
+  answer: answering
 }
 const [name = ""] = process.argv.slice(2)
 const journey = journeys[name]

@@ -6,7 +6,7 @@
  */
 import { launch, program } from "../bench/chromium.ts"
 import { shots } from "./studioBrowser.ts"
-import { approvals, peopleLines } from "./studioPeople.ts"
+import { questions, peopleLines } from "./studioPeople.ts"
 import { reachLines } from "./studioReach.ts"
 import { runLines } from "./studioRuns.ts"
 import { withSite } from "./studioSite.ts"
@@ -32,7 +32,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
       ])
     )
     if (!wanted("people")) return lines
-    return [...lines, await inFolder((folder) => withSite(folder, (site) => approvals({ browser, site })))]
+    return [...lines, await inFolder((folder) => withSite(folder, (site) => questions({ browser, site })))]
   } finally {
     await browser.close()
   }

@@ -3,7 +3,7 @@ import { completed, goTo, open, openRun, picture, shown, verdict, type Visit } f
 import { hostile } from "./studioHostile.ts"
 import { attempt, type Line } from "./support.ts"
 
-const approvals = (visit: Visit) =>
+const questions = (visit: Visit) =>
   attempt(
     "a call is approved, denied and changed in a form from the list; a second page that answers late changes nothing",
     async () => {
@@ -13,18 +13,18 @@ const approvals = (visit: Visit) =>
       const runs: Array<string> = []
       for (const question of ["Please pay 1", "Please pay 2", "Please pay 3"]) runs.push(await submit(question))
       for (const one of [page, other.page]) {
-        await goTo(one, "#/approvals")
+        await goTo(one, "#/questions")
         await one.locator("article").nth(2).waitFor()
       }
       // The second page hears nothing new, as one whose network is slow.
-      await other.page.route("**/data/approvals", () => undefined)
+      await other.page.route("**/data/questions", () => undefined)
       await page.getByRole("button", { name: "approve" }).first().click()
       await page.locator("article").nth(2).waitFor({ state: "detached" })
       await page.getByRole("button", { name: "edit" }).first().click()
       await page.getByLabel("to *").fill("Max")
       await page.getByLabel("amount *").fill("1")
       await shown(page, "to: Eva → Max")
-      await picture(page, "approvals")
+      await picture(page, "questions")
       await page.getByRole("button", { name: "approve the changed input" }).click()
       await page.locator("article").nth(1).waitFor({ state: "detached" })
       await page.getByLabel("Reason of a denial").fill("too much")
@@ -179,11 +179,11 @@ const safety = (visit: Visit) =>
     }
   )
 
-/** The lines about people. The approvals need a studio of their own. */
+/** The lines about people. The questions need a studio of their own. */
 export const peopleLines = async (visit: Visit): Promise<ReadonlyArray<Line>> => [
   await chat(visit),
   await settings(visit),
   await uiPage(visit),
   await safety(visit)
 ]
-export { approvals }
+export { questions }

@@ -112,7 +112,7 @@ const eyes = (visit: Visit) =>
       )
       const [ratio, where] = await contrasts(page, [
         "#/",
-        "#/approvals",
+        "#/questions",
         `#/runs/${runId}?tab=Events`,
         `#/runs/${runId}?tab=Conversation`,
         `#/runs/${runId}?tab=Explain`,

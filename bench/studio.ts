@@ -82,7 +82,7 @@ const opener = (page: Page, site: Site.Site, runId: string) => () =>
 
 const ofShort = async (page: Page, site: Site.Site): Promise<ReadonlyArray<Row>> => {
   const ours = opener(page, site, Site.runs.short)
-  const empty = await compare(ours, () => firstPaint(page, `${site.origin}/#/approvals`, ".empty"), {
+  const empty = await compare(ours, () => firstPaint(page, `${site.origin}/#/questions`, ".empty"), {
     warm: 1,
     counted: 5
   })

@@ -72,8 +72,8 @@ const program = Effect.gen(function* () {
   for (const { input, reason, name } of open) {
     yield* Console.log(`may ${name} run with ${JSON.stringify(input)}? ${reason}`)
   }
-  const approvals = open.map(({ callId }) => ({ callId, approved: true, by: "Grace" }))
-  const result = yield* Kernel.resume(agent, "ticket-1", { answers: approvals })
+  const answers = open.map(({ callId }) => ({ callId, approved: true, by: "Grace" }))
+  const result = yield* Kernel.resume(agent, "ticket-1", { answers })
   for (const { error, input, name } of result.calls) {
     yield* Console.log(`${name} ${JSON.stringify(input)}: ${error ?? "done"}`)
   }

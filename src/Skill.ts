@@ -2,7 +2,7 @@
  * A local ability a model can use: a name, a Schema for its input, and an Effect.
  *
  * `make` ties the three together, so that `execute` only sees decoded input, and the layer it is registered in requires
- * its services. `effects` declares the side effects of a call; resuming, retries and approval depend on it. Input is
+ * its services. `effects` declares the side effects of a call; resuming, retries and questions depend on it. Input is
  * checked before anything runs, and the model receives a message about what does not fit.
  *
  * @since 0.1.0

@@ -37,7 +37,7 @@ import { isFields, text } from "./internal/readFields.ts"
  * Turns the tools of a toolkit into skills. `SkillRegistry.layer(...SkillTools.fromToolkit(toolkit))` needs the layer
  * of the toolkit's handlers. Tools that a vendor runs itself are left out.
  *
- * To ask a person before a tool runs, add the policy of `approval`.
+ * To ask a person before a tool runs, add the policy that `policyOf` returns.
  *
  * @category constructors
  * @since 0.1.0
@@ -69,12 +69,12 @@ export const fromToolkit = <Tools extends Record<string, Tool.Any>>(
  * Creates a policy that asks a person about calls of tools that need approval.
  *
  * @example
- * const asking = Policy.layer(SkillTools.approval(toolkit))
+ * const asking = Policy.layer(SkillTools.policyOf(toolkit))
  *
  * @category policies
  * @since 0.1.0
  */
-export const approval = <Tools extends Record<string, Tool.Any>>(
+export const policyOf = <Tools extends Record<string, Tool.Any>>(
   toolkit: Toolkit.Toolkit<Tools>
 ): ((call: Policy.PolicyCall) => Effect.Effect<Policy.Decision, Schema.SchemaError>) => {
   const tools = new Map<string, Tool.Any>(Object.entries(toolkit.tools))

@@ -145,7 +145,7 @@ describe("SkillTools.fromToolkit", () => {
   })
 })
 
-describe("SkillTools.approval", () => {
+describe("SkillTools.policyOf", () => {
   const guarded = Toolkit.make(
     Tool.make("always", { success: Schema.String, needsApproval: true }),
     Tool.make("maybe", {
@@ -158,7 +158,7 @@ describe("SkillTools.approval", () => {
     Effect.map(
       Effect.flatMap(Policy.current, (policy) => policy!.authorize(asked(name, input))),
       (decision) => decision._tag
-    ).pipe(Effect.provide(Policy.layer(SkillTools.approval(guarded))))
+    ).pipe(Effect.provide(Policy.layer(SkillTools.policyOf(guarded))))
 
   it.effect("asks a person if the tool needs approval, and denies calls it cannot check", () =>
     Effect.gen(function* () {

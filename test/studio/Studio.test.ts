@@ -110,7 +110,7 @@ describe("Studio", () => {
   it.live("admits only pages with the token of this start", () =>
     Effect.gen(function* () {
       const site = yield* serve()
-      const routes = ["/info", "/runs", "/approvals", "/scenarios", "/runs/x/records", "/runs/x/export"].map(
+      const routes = ["/info", "/runs", "/questions", "/scenarios", "/runs/x/records", "/runs/x/export"].map(
         (path) => `/data${path}`
       )
       for (const route of [
@@ -141,7 +141,7 @@ describe("Studio", () => {
     Effect.gen(function* () {
       const site = yield* serve()
       const cookie = yield* enter(site)
-      const own = ["", "/approvals", "/scenarios", "/page?server=a&uri=ui://b", "/info", "/runs"].map(
+      const own = ["", "/questions", "/scenarios", "/page?server=a&uri=ui://b", "/info", "/runs"].map(
         (path) => `/data${path}`
       )
       const ofRun = ["/data/runs/x/records", "/data/runs/x/export", "/api/runs/x/events", "/api/runs/x/media/y"]
@@ -206,13 +206,13 @@ describe("Studio", () => {
       const site = yield* serve()
       const cookie = yield* enter(site)
       const runId = yield* started(site, cookie)
-      const [question] = JSON.parse((yield* send(site, "GET", "/data/approvals", cookie)).text)
+      const [question] = JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text)
       assert.deepInclude(question, { name: "pay", input: { to: "Eva" }, rootRunId: runId })
       const body = { answers: [{ callId: question.callId, approved: true }] }
       const path = `/api/runs/${runId}/answers`
       assert.strictEqual((yield* send(site, "POST", path, { ...cookie, ...change }, body)).status, 204)
       assert.include([404, 409], (yield* send(site, "POST", path, { ...cookie, ...change }, body)).status)
-      assert.deepStrictEqual(JSON.parse((yield* send(site, "GET", "/data/approvals", cookie)).text), [])
+      assert.deepStrictEqual(JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text), [])
     }).pipe(Effect.scoped)
   )
 

@@ -164,8 +164,8 @@ export const thatForgetsResponses = over((store) =>
   }))
 )
 
-const unanswered = (approval: RunState.Question): RunState.Question => {
-  const { answer: _, ...asked } = approval
+const unanswered = (question: RunState.Question): RunState.Question => {
+  const { answer: _, ...asked } = question
   return asked
 }
 

@@ -36,7 +36,7 @@ const list = Command.make("list", listFlags, (input) => Effect.flatMap(listing, 
 
 const show = Command.make("show", showFlags, (input) => Effect.flatMap(showing, (module) => module.show(input))).pipe(
   Command.withDescription(
-    "Show a run: its turns, each call with its input, its approval and its result, and the calls it waits for."
+    "Show a run: its turns, each call with its input, its answer and its result, and the calls it waits for."
   ),
   Command.withShortDescription("Show a run and what it waits for")
 )

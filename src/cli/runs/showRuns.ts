@@ -1,4 +1,4 @@
-/** Shows one stored run: its question, its turns and calls, their approvals, and the calls it waits for. */
+/** Shows one stored run: its question, its turns and calls, their answers, and the calls it waits for. */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"

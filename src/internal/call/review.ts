@@ -205,7 +205,7 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
     }
     if (value?._tag === "Rewrite") {
       current = { ...current, input: value.input }
-      // An approval covers only the input that was approved.
+      // An answer covers only the input that was approved.
       const isGranted = answer !== undefined && sameJson(answer.input ?? question?.input, value.input)
       const verdict: Judgement = isGranted ? { call: current } : yield* judge(run, current)
       if (verdict.question?.answer !== undefined) return accept(run, call, skipDenied(call, verdict.question.reason))

@@ -13,7 +13,7 @@ export interface Registries {
   readonly protocols: Pick<ProtocolRegistry["Service"], "find">
 }
 
-/** Returns the effects of a call, which decide about resume, retry and the default approval. */
+/** Returns the effects of a call, which decide about resume, retry and the default policy. */
 export const effectsOf = (
   { protocols, skills }: Registries,
   { kind, name: called }: Pick<Call, "kind" | "name">

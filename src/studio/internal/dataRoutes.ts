@@ -17,7 +17,7 @@ import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { approvals, pageOf, recordsAfter } from "./studioData.ts"
+import { questions, pageOf, recordsAfter } from "./studioData.ts"
 import { toHtml } from "../RunExport.ts"
 import * as Edits from "./forkEdits.ts"
 import { framed, type Pages } from "./framedPage.ts"
@@ -53,7 +53,7 @@ export const layer = (
           asProblem("list")(pageOf(store, factsOf, filter)).pipe(Effect.flatMap(json))
         )
       )
-      yield* get("/approvals", () => Effect.flatMap(asProblem("list")(approvals(store)), json))
+      yield* get("/questions", () => Effect.flatMap(asProblem("list")(questions(store)), json))
       yield* get("/scenarios", () =>
         Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )

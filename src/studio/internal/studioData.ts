@@ -91,16 +91,16 @@ export const recordsAfter = Effect.fnUntraced(function* (
 })
 
 /** An open question, with the run that receives the answer. */
-export interface Approval extends OpenQuestion {
+export interface WaitingQuestion extends OpenQuestion {
   readonly rootRunId: string
   readonly revision: number
   readonly since: number
 }
 
 /** Returns the open questions of all runs, the oldest first. */
-export const approvals = Effect.fnUntraced(function* (
+export const questions = Effect.fnUntraced(function* (
   store: RunStoreShape
-): Effect.fn.Return<ReadonlyArray<Approval>, StoreError> {
+): Effect.fn.Return<ReadonlyArray<WaitingQuestion>, StoreError> {
   const waiting = yield* store.list({ status: ["waiting"], roots: true, order: "oldest", limit: 1_000 })
   const found = yield* Effect.forEach(
     waiting,

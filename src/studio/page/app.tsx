@@ -1,10 +1,10 @@
 /** The frame of the page: the bar, the notice, and the screen of the address. */
 
 import { useEffect } from "preact/hooks"
-import { ApprovalsView } from "./approvalsView.tsx"
+import { QuestionsView } from "./questionsView.tsx"
 import { ChatView } from "./chatView.tsx"
 import { KeyList } from "./keyList.tsx"
-import { approvals, attempt, canChange, data, info, notice, place, readApprovals, showKeys } from "./pageStore.ts"
+import { questions, attempt, canChange, data, info, notice, place, readQuestions, showKeys } from "./pageStore.ts"
 import { RunView } from "./runView.tsx"
 import { RunsView } from "./runsView.tsx"
 import { ScenariosView } from "./scenariosView.tsx"
@@ -12,7 +12,7 @@ import { ScenariosView } from "./scenariosView.tsx"
 export const App = () => {
   useEffect(() => {
     if (data().isFile) return
-    const read = () => void attempt(readApprovals)
+    const read = () => void attempt(readQuestions)
     read()
     const timer = setInterval(read, 3_000)
     return () => clearInterval(timer)
@@ -37,8 +37,8 @@ const Screen = () => {
   switch (place.value.screen) {
     case "run":
       return <RunView key={place.value.id} runId={place.value.id} />
-    case "approvals":
-      return <ApprovalsView />
+    case "questions":
+      return <QuestionsView />
     case "chat":
       return (
         <ChatView key={`${place.value.id}/${place.value.sub}`} agent={place.value.id} conversation={place.value.sub} />
@@ -52,7 +52,7 @@ const Screen = () => {
 
 const Bar = () => {
   const { screen } = place.value
-  const waits = approvals.value.length
+  const waits = questions.value.length
   const current = (name: string) => (screen === name ? { "aria-current": "page" as const } : {})
   return (
     <header>
@@ -63,7 +63,7 @@ const Bar = () => {
         </a>
         {!data().isFile && (
           <>
-            <a href="#/approvals" {...current("approvals")}>
+            <a href="#/questions" {...current("questions")}>
               Approvals {waits > 0 && <span class="badge waiting">{waits}</span>}
             </a>
             <a href={`#/chat/${encodeURIComponent(info.value.agents[0]?.name ?? "")}`} {...current("chat")}>

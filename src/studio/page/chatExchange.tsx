@@ -5,7 +5,7 @@ import type { Content } from "../../Content.ts"
 import { childRunId } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
-import { ApprovalCard } from "./approvalCard.tsx"
+import { QuestionCard } from "./questionCard.tsx"
 import { type Exchange, turnsOf } from "./chatStore.ts"
 import { excerpt, json, shapeOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
@@ -47,7 +47,7 @@ const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
     {state.questions
       .filter(({ answer }) => answer === undefined)
       .map((question) => (
-        <ApprovalCard key={question.callId} rootRunId={scope.rootRunId} question={question} />
+        <QuestionCard key={question.callId} rootRunId={scope.rootRunId} question={question} />
       ))}
     {state.status.type === "failed" && (
       <p class="error" role="alert">

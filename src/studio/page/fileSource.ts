@@ -46,7 +46,7 @@ export const open = async (): Promise<Source> => {
     },
     mediaUrl: (_, id) => media.get(id) ?? "",
     exportUrl: () => "",
-    approvals: async () => [],
+    waiting: async () => [],
     questions: async () => [],
     answer: none,
     cancel: none,

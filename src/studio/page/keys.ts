@@ -51,7 +51,7 @@ const go = (address: string) => () => {
   location.hash = address
 }
 
-const going: Actions = { r: go("#/"), a: go("#/approvals"), c: go("#/chat/"), s: go("#/scenarios") }
+const going: Actions = { r: go("#/"), a: go("#/questions"), c: go("#/chat/"), s: go("#/scenarios") }
 
 const actions: Actions = {
   "?": () => (showKeys.value = !showKeys.value),

@@ -1,7 +1,7 @@
 /** The state of the page in one place: its address, its data, and actions in progress. */
 
 import { batch, computed, signal } from "@preact/signals"
-import type { Approval, RunLine } from "../internal/studioData.ts"
+import type { WaitingQuestion, RunLine } from "../internal/studioData.ts"
 import type { Info } from "../internal/studioInfo.ts"
 import type { Source } from "./source.ts"
 
@@ -14,7 +14,7 @@ export type Tab = (typeof tabs)[number]
 export const hash = signal(location.hash)
 
 export interface Place {
-  readonly screen: "runs" | "run" | "approvals" | "chat" | "scenarios"
+  readonly screen: "runs" | "run" | "questions" | "chat" | "scenarios"
   readonly id: string
   readonly sub: string
   readonly query: URLSearchParams
@@ -28,7 +28,7 @@ export const place = computed((): Place => {
 })
 
 const screenOf = (name: string, id: string): Place["screen"] =>
-  name === "approvals" || name === "chat" || name === "scenarios" ? name : name === "runs" && id !== "" ? "run" : "runs"
+  name === "questions" || name === "chat" || name === "scenarios" ? name : name === "runs" && id !== "" ? "run" : "runs"
 
 /** Goes to an address of the page. */
 export const go = (address: string): void => {
@@ -94,7 +94,7 @@ export const runs = signal<ReadonlyArray<RunLine>>([])
 export const next = signal<string | undefined>(undefined)
 export const runsRead = signal(false)
 export const filter = signal("")
-export const approvals = signal<ReadonlyArray<Approval>>([])
+export const questions = signal<ReadonlyArray<WaitingQuestion>>([])
 
 /** A filter: the query for the server, and a test of the returned lines. */
 export interface Filter {
@@ -132,6 +132,6 @@ export const readRuns = async (more = false): Promise<void> => {
   })
 }
 
-export const readApprovals = async (): Promise<void> => {
-  approvals.value = await data().approvals()
+export const readQuestions = async (): Promise<void> => {
+  questions.value = await data().waiting()
 }

@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks"
 import { causeOf, ofDamage } from "../FailureCause.ts"
-import { ApprovalCard } from "./approvalCard.tsx"
+import { QuestionCard } from "./questionCard.tsx"
 import { FilmStrip } from "./filmStrip.tsx"
 import { cost, excerpt, shapeOf } from "./format.ts"
 import { ForkButton } from "./forkSheet.tsx"
@@ -104,7 +104,7 @@ const Questions = () => {
   return (
     <>
       {asked.map((question) => (
-        <ApprovalCard key={question.callId} rootRunId={shown.rootRunId} question={question} />
+        <QuestionCard key={question.callId} rootRunId={shown.rootRunId} question={question} />
       ))}
     </>
   )

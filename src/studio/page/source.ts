@@ -3,7 +3,7 @@
 import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
-import type { Approval, ListQuery, Records, RunPage } from "../internal/studioData.ts"
+import type { WaitingQuestion, ListQuery, Records, RunPage } from "../internal/studioData.ts"
 
 /** The records of a run after a revision. */
 export interface Part extends Omit<Records, "records"> {
@@ -32,7 +32,7 @@ export interface Source {
   readonly records: (runId: string, after: number, limit: number) => Promise<Part>
   readonly mediaUrl: (runId: string, mediaId: string) => string
   readonly exportUrl: (runId: string) => string
-  readonly approvals: () => Promise<ReadonlyArray<Approval>>
+  readonly waiting: () => Promise<ReadonlyArray<WaitingQuestion>>
   readonly questions: (runId: string) => Promise<ReadonlyArray<OpenQuestion>>
   readonly answer: (runId: string, decision: Decision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
@@ -102,7 +102,7 @@ export const server: Source = {
   records: (runId, after, limit) => get(`/data${of(runId)}/records?after=${after}&limit=${limit}`),
   mediaUrl: (runId, mediaId) => `${base()}/api${of(runId)}/media/${encodeURIComponent(mediaId)}`,
   exportUrl: (runId) => `${base()}/data${of(runId)}/export`,
-  approvals: () => get("/data/approvals"),
+  waiting: () => get("/data/questions"),
   questions: (runId) => get(`/api${of(runId)}/questions`),
   answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
   cancel: async (runId) => void (await send(`/api${of(runId)}/cancel`, { reason: "stopped in the studio" })),

@@ -316,7 +316,7 @@ const failing = (run: Run) => [
   )
 ]
 
-/** Adds the turn again, after the failure, with a call that asks for approval. */
+/** Adds the turn again, after the failure, with a call that asks a person. */
 const asking = (run: Run) => [
   run.commit("resume", [], { resumed: true, rewind: true, context: { again: true } }),
   run.commit("phase", [
@@ -352,7 +352,7 @@ const asking = (run: Run) => [
   ])
 ]
 
-/** Adds the approval, the call, and the rest of the run. */
+/** Adds the answer, the call, and the rest of the run. */
 const answered = (run: Run) => [
   run.commit("resume", [], { answers: [{ callId: "c", approved: true, by: "ada", input: { to: "b" } }] }),
   run.commit("phase", [

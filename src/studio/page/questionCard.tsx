@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals"
 import type { OpenQuestion } from "../../RunState.ts"
 import { ago, json } from "./format.ts"
-import { attempt, canChange, data, info, readApprovals } from "./pageStore.ts"
+import { attempt, canChange, data, info, readQuestions } from "./pageStore.ts"
 import { differences, isFields, SchemaForm } from "./schemaForm.tsx"
 import { type Decision, Refused } from "./source.ts"
 
@@ -13,7 +13,7 @@ interface Props {
   readonly since?: number
 }
 
-export const ApprovalCard = ({ question, rootRunId, since }: Props) => {
+export const QuestionCard = ({ question, rootRunId, since }: Props) => {
   const { callId, input, name, reason } = question
   const edit = useSignal<unknown>(undefined)
   const result = useSignal("")
@@ -21,7 +21,7 @@ export const ApprovalCard = ({ question, rootRunId, since }: Props) => {
     attempt(async () => {
       result.value = "sending"
       result.value = await send(rootRunId, { callId, ...decision })
-      await readApprovals()
+      await readQuestions()
     }).then((ok) => {
       if (!ok) result.value = ""
     })
