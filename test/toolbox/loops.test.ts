@@ -29,7 +29,8 @@ const counting = () => {
   }
 }
 
-const isLoop = (outcome: RunState.Outcome) => outcome.type === "corrective" && outcome.reason === "loop"
+const isLoop = (outcome: RunState.Outcome): outcome is Extract<RunState.Outcome, { readonly type: "corrective" }> =>
+  outcome.type === "corrective" && outcome.reason === "loop"
 
 const ask = (name: string, q: string) => command(name, { q })
 const done = final("done")
@@ -45,8 +46,10 @@ describe("maxRepeats", () => {
       assert.strictEqual(run.text, "done")
       assert.deepStrictEqual(ran, ["search a", "search a", "search a", "search b"])
       assert.deepStrictEqual(
-        of(run.events, "model_completed").flatMap(({ outcome, step }) => (isLoop(outcome) ? [step] : [])),
-        [3]
+        of(run.events, "model_completed").flatMap(({ outcome, step }) =>
+          isLoop(outcome) ? [[step, outcome.loop]] : []
+        ),
+        [[3, { names: ["search"], repeats: 4 }]]
       )
       const told_ = provider.messagesAt(4)?.at(-1)?.content[0]
       assert.match(

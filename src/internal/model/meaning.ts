@@ -217,16 +217,12 @@ const bounded = (calls: ReadonlyArray<Call>, { blocksPerReply: limit }: Limits):
 /** The largest number of turns in one round of a loop. */
 const longest = 3
 
-const closed = (meaning: Intent, repeats: number, isStop: boolean): Circle => ({
-  repeats: repeats + 1,
-  isStop,
-  meaning: {
-    message: meaning.message,
-    outcome: { type: "corrective", reason: "loop", corrective: InstructionBuilder.loop(repeats) },
-    calls: [],
-    facts: meaning.facts
-  }
-})
+const closed = (meaning: Intent, rounds: number, isStop: boolean): Circle => {
+  const { calls, facts, message } = meaning
+  const loop = { names: [...new Set(calls.map(({ name }) => name ?? ""))], repeats: rounds + 1 }
+  const outcome: Outcome = { type: "corrective", reason: "loop", corrective: InstructionBuilder.loop(rounds), loop }
+  return { repeats: loop.repeats, isStop, meaning: { message, outcome, calls: [], facts } }
+}
 
 /** Returns how many of the last turns were correctives for a loop. */
 const trailingCorrectives = (turns: ReadonlyArray<Turn>): number => {

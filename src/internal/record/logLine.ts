@@ -76,7 +76,9 @@ const corrected = ({ finishReason, outcome }: ModelCompleted): Entry | undefined
   outcome.type === "corrective" && ["cut", "empty", "output", "loop"].includes(outcome.reason)
     ? warn("agent.corrected", [
         ["reason", outcome.reason],
-        ["finish_reason", finishReason]
+        ["finish_reason", finishReason],
+        ["repeats", outcome.loop?.repeats],
+        ["names", outcome.loop?.names.join(",")]
       ])
     : undefined
 

@@ -228,7 +228,7 @@ const storedData = (event: PhaseEvent): JsonObject => {
         model: event.model,
         finish_reason: event.finishReason,
         outcome: event.outcome.type,
-        ...(event.outcome.type === "corrective" ? { reason: event.outcome.reason } : {}),
+        ...(event.outcome.type === "corrective" ? { reason: event.outcome.reason, ...event.outcome.loop } : {}),
         calls: event.calls.length,
         ...mediaOf(references(event.message.content)),
         ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
