@@ -65,8 +65,7 @@ export const isPlain = (value: unknown, left: number = depth): boolean => {
 /** Returns whether the fields of a plain object are JSON as in `isPlain`, or undefined. */
 export const hasPlainFields = (value: object, left: number): boolean => {
   if (!isRecord(value)) return false
-  for (const key in value) {
-    const field = value[key]
+  for (const field of Object.values(value)) {
     if (typeof field !== "string" && field !== undefined && !isPlain(field, left)) return false
   }
   return true
@@ -80,7 +79,7 @@ const isPlainList = (list: ReadonlyArray<unknown>, left: number): boolean => {
 
 const isPlainObject = (value: object, left: number): boolean => {
   if (!isRecord(value)) return false
-  for (const key in value) if (!isPlain(value[key], left - 1)) return false
+  for (const field of Object.values(value)) if (!isPlain(field, left - 1)) return false
   return true
 }
 
