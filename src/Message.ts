@@ -10,17 +10,13 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Content from "./Content.ts"
+import { fieldsOf, Role } from "./internal/words/messageFields.ts"
 import * as Fault from "./kit/fault.ts"
 import { freeze } from "./kit/snapshot.ts"
 import { BlockValidationError } from "./KernelError.ts"
 
-/**
- * The schema of roles.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Role = Schema.Literals(["system", "user", "assistant", "tool"])
+export { Role }
+
 /**
  * The role of a message: `system`, `user`, `assistant` or `tool`.
  *
@@ -35,12 +31,9 @@ export type Role = typeof Role.Type
  * @category models
  * @since 0.1.0
  */
-export interface Message {
-  readonly role: Role
-  readonly content: ReadonlyArray<Content.Content>
-  readonly name?: string
-  readonly metadata?: Content.JsonObject
-}
+export interface Message extends Schema.Struct.Type<
+  ReturnType<typeof fieldsOf<Schema.$Array<Schema.Schema<Content.Content>>>>
+> {}
 
 /**
  * The wire form of a message. A string is one text part, `null` is no part.
@@ -69,12 +62,7 @@ export const Message: Schema.Codec<Message, Encoded> = (() => {
       encode: SchemaGetter.transform((content: ReadonlyArray<Content.Content>) => content)
     })
   )
-  const Fields = Schema.Struct({
-    role: Role,
-    content: Parts,
-    name: Schema.optionalKey(Schema.String),
-    metadata: Schema.optionalKey(Schema.JsonObject)
-  })
+  const Fields = Schema.Struct({ ...fieldsOf(Parts), metadata: Schema.optionalKey(Schema.JsonObject) })
   // Declared instead of a struct, because a struct would build an unfrozen copy.
   return Fields.pipe(
     Schema.decodeTo(Schema.declare(isMessage, { expected: "a message" }), {

@@ -8,8 +8,8 @@
 
 import * as Schema from "effect/Schema"
 import type { Json } from "./kit/json.ts"
-import type { Asking } from "./internal/words/asking.ts"
 import * as Calls from "./internal/words/callSchema.ts"
+import { question } from "./internal/words/question.ts"
 import { dialectName, finishReason, generation } from "./internal/words/modelCallSchema.ts"
 import * as Messages from "./internal/words/messageSchema.ts"
 import type { ContentCodec } from "./internal/words/messageSchema.ts"
@@ -20,6 +20,8 @@ import { Model } from "./Model.ts"
 import { Plan } from "./Plan.ts"
 import type { FinishReason } from "./StreamPart.ts"
 import type * as Usage from "./Usage.ts"
+
+export type { Answer, OpenQuestion, Question } from "./internal/words/question.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -220,76 +222,6 @@ export const callChange = lazilyFor((content: ContentCodec) =>
     Schema.Struct({ type: Schema.Literal("rewrite"), call: Calls.call() }),
     Schema.Struct({ type: Schema.Literal("skip"), result: Calls.callResult(content) })
   ])
-)
-
-/**
- * A call that waits for a person. The answer is stored in the journal.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Question extends TypeOf<typeof question> {}
-
-const asking = lazily((): Schema.Codec<Asking, unknown> =>
-  Schema.Struct({
-    message: Schema.String,
-    form: Schema.optionalKey(Storable.JsonObject),
-    url: Schema.optionalKey(Schema.String),
-    name: Schema.optionalKey(Schema.String)
-  })
-)
-
-export const question = lazily(() =>
-  Schema.Struct({
-    callId: Messages.ownId(),
-    name: Schema.String,
-    input: Storable.Json,
-    reason: Schema.String,
-    /** The question of the running call. Absent if the question is whether the call may run. */
-    asking: Schema.optionalKey(asking()),
-    /**
-     * The time at which the question is declined unless it was answered, in milliseconds since the epoch (see
-     * `Policy.confirm`).
-     */
-    answerBy: Schema.optionalKey(Schema.Finite),
-    answer: Schema.optionalKey(answer())
-  })
-)
-
-/**
- * A question that waits for its answer, and where it was asked.
- *
- * @category models
- * @since 0.1.0
- */
-export interface OpenQuestion extends Question {
-  /** The run that asks: the run itself, or a child below it. */
-  readonly runId: string
-  /** The names of the agents from the run down to the one that asks. */
-  readonly agents: ReadonlyArray<string>
-}
-
-/**
- * A person's decision about a call.
- *
- * @category models
- * @since 0.1.0
- */
-export interface Answer extends TypeOf<typeof answer> {}
-
-export const answer = lazily(() =>
-  Schema.Struct({
-    callId: Messages.ownId(),
-    approved: Schema.Boolean,
-    reason: Schema.optionalKey(Schema.String),
-    by: Schema.optionalKey(Schema.String),
-    /** The input to run the call with, instead of the requested one. */
-    input: Schema.optionalKey(Storable.Json),
-    /** The values of the form that the call asks for (`Question.asking`). */
-    values: Schema.optionalKey(Storable.JsonObject),
-    /** True if the person dismissed the question without a decision; `approved` is then false. */
-    dismissed: Schema.optionalKey(Schema.Boolean)
-  })
 )
 
 /**

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import * as Calls from "./internal/words/callSchema.ts"
 import * as Messages from "./internal/words/messageSchema.ts"
 import type { ContentCodec } from "./internal/words/messageSchema.ts"
+import { answer, question } from "./internal/words/question.ts"
 import { dialectName, finishReason } from "./internal/words/modelCallSchema.ts"
 import { absent, lazily, lazilyFor, type Mapping, mappedByType, otherwise, type TypeOf } from "./kit/schemas.ts"
 import * as Storable from "./kit/storable.ts"
@@ -89,7 +90,7 @@ export const events = {
     event("tool_calls_started", {
       /** The calls that a hook put in place of the model's, if it did. */
       calls: Schema.optionalKey(Schema.Array(Calls.call())),
-      questions: Schema.optionalKey(Schema.Array(Model.question()))
+      questions: Schema.optionalKey(Schema.Array(question()))
     })
   ),
   tool_call_started: lazilyFor((content: ContentCodec) =>
@@ -150,9 +151,9 @@ export const delta = lazilyFor((content: ContentCodec) => {
     /**
      * A person's decisions: from `Kernel.answer` only those for this run, possibly none; from a resume all of them.
      */
-    answers: Schema.optionalKey(Schema.Array(Model.answer())),
+    answers: Schema.optionalKey(Schema.Array(answer())),
     /** Questions asked at review, after a hook changed a call, or by calls that ran. */
-    asked: Schema.optionalKey(Schema.Array(Model.question())),
+    asked: Schema.optionalKey(Schema.Array(question())),
     /** Returns to turn_started, so that the turn is prepared again. */
     rewind: Schema.optionalKey(Schema.Boolean),
     completing: Schema.optionalKey(Model.ending()),

@@ -13,6 +13,7 @@ import * as Reducer_ from "effect/Reducer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Fault from "./kit/fault.ts"
+import { lazily, type TypeOf } from "./kit/schemas.ts"
 import { UsageInvalid } from "./KernelError.ts"
 import type { Price } from "./Model.ts"
 import type { ReportedUsage } from "./StreamPart.ts"
@@ -25,23 +26,26 @@ export { UsageInvalid }
  * @category models
  * @since 0.1.0
  */
-export interface Usage {
-  readonly inputTokens: number
-  /** Input tokens that were read from a cache. */
-  readonly cachedTokens: number
-  /** Input tokens that were written to a cache. Absent if none were written or reported. */
-  readonly cacheWriteTokens?: number
-  readonly outputTokens: number
-  /** Output tokens that were spent on thinking. */
-  readonly reasoningTokens: number
-  /**
-   * A reply was cut before its vendor reported its usage: the output is estimated from what arrived. A sum is partial
-   * as soon as one of its usages is.
-   *
-   * @since 0.1.0
-   */
-  readonly partial?: true
-}
+export interface Usage extends TypeOf<typeof counts> {}
+
+const counts = lazily(() => {
+  const Count = Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
+  return Schema.Struct({
+    inputTokens: Count,
+    /** Input tokens that were read from a cache. */
+    cachedTokens: Count,
+    /** Input tokens that were written to a cache. Absent if none were written or reported. */
+    cacheWriteTokens: Schema.optionalKey(Schema.Natural),
+    outputTokens: Count,
+    /** Output tokens that were spent on thinking. */
+    reasoningTokens: Count,
+    /**
+     * A reply was cut before its vendor reported its usage: the output is estimated from what arrived. A sum is partial
+     * as soon as one of its usages is.
+     */
+    partial: Schema.optionalKey(Schema.Literal(true))
+  })
+})
 
 /**
  * The usage of model calls, and its cost.
@@ -77,16 +81,8 @@ export interface Encoded {
  * @category schemas
  * @since 0.1.0
  */
-export const Usage: Schema.Codec<Usage, Encoded> = /* @__PURE__ */ (() => {
-  const Count = Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
-  return Schema.Struct({
-    inputTokens: Count,
-    cachedTokens: Count,
-    cacheWriteTokens: Schema.optionalKey(Schema.Natural),
-    outputTokens: Count,
-    reasoningTokens: Count,
-    partial: Schema.optionalKey(Schema.Literal(true))
-  })
+export const Usage: Schema.Codec<Usage, Encoded> = /* @__PURE__ */ (() =>
+  counts()
     .check(
       Schema.makeFilter((usage) => {
         if (usage.cachedTokens + (usage.cacheWriteTokens ?? 0) > usage.inputTokens)
@@ -104,8 +100,7 @@ export const Usage: Schema.Codec<Usage, Encoded> = /* @__PURE__ */ (() => {
         outputTokens: "output_tokens",
         reasoningTokens: "reasoning_tokens"
       })
-    )
-})()
+    ))()
 
 /**
  * No tokens.

@@ -7,13 +7,13 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as Contents from "../../Content.ts"
 import type { BlockValidationError, Content } from "../../Content.ts"
-import { type Message, Role } from "../../Message.ts"
 import * as Usage from "../../Usage.ts"
 import * as Fault from "../../kit/fault.ts"
 import { isFields, lazily, lazilyFor, mapping, type Visit } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import * as Codec from "./contentCodec.ts"
 import { renamed } from "./ids.ts"
+import { fieldsOf } from "./messageFields.ts"
 
 /** Writes stored values as JSON. Values without a wire form of their own are written as they are. */
 export const wire = mapping<void>("wire", { isCompact: true })
@@ -66,13 +66,8 @@ export const plainContent = lazily(() =>
 )
 
 /** A message from outside, whose call ids are not renamed. */
-export const message = lazilyFor((content: ContentCodec): Schema.Codec<Message, unknown> =>
-  Schema.Struct({
-    role: Role,
-    content: Schema.Array(content),
-    name: Schema.optionalKey(Schema.String),
-    metadata: Schema.optionalKey(Storable.JsonObject)
-  }).annotate(wire.by(messageJson))
+export const message = lazilyFor((content: ContentCodec) =>
+  Schema.Struct(fieldsOf(Schema.Array(content))).annotate(wire.by(messageJson))
 )
 
 /** Leaves out fields of the host that no message has. */

@@ -1,0 +1,72 @@
+/**
+ * Questions of calls to a person, and the answers, as they are stored.
+ */
+
+import * as Schema from "effect/Schema"
+import { lazily, type TypeOf } from "../../kit/schemas.ts"
+import * as Storable from "../../kit/storable.ts"
+import { Asking } from "./asking.ts"
+import { ownId } from "./messageSchema.ts"
+
+/**
+ * A call that waits for a person. The answer is stored in the journal.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Question extends TypeOf<typeof question> {}
+
+const asking = lazily(() => Schema.Struct({ ...Asking.fields, form: Schema.optionalKey(Storable.JsonObject) }))
+
+export const question = lazily(() =>
+  Schema.Struct({
+    callId: ownId(),
+    name: Schema.String,
+    input: Storable.Json,
+    reason: Schema.String,
+    /** The question of the running call. Absent if the question is whether the call may run. */
+    asking: Schema.optionalKey(asking()),
+    /**
+     * The time at which the question is declined unless it was answered, in milliseconds since the epoch (see
+     * `Policy.confirm`).
+     */
+    answerBy: Schema.optionalKey(Schema.Finite),
+    answer: Schema.optionalKey(answer())
+  })
+)
+
+/**
+ * A question that waits for its answer, and where it was asked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OpenQuestion extends Question {
+  /** The run that asks: the run itself, or a child below it. */
+  readonly runId: string
+  /** The names of the agents from the run down to the one that asks. */
+  readonly agents: ReadonlyArray<string>
+}
+
+/**
+ * A person's decision about a call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Answer extends TypeOf<typeof answer> {}
+
+export const answer = lazily(() =>
+  Schema.Struct({
+    callId: ownId(),
+    approved: Schema.Boolean,
+    reason: Schema.optionalKey(Schema.String),
+    by: Schema.optionalKey(Schema.String),
+    /** The input to run the call with, instead of the requested one. */
+    input: Schema.optionalKey(Storable.Json),
+    /** The values of the form that the call asks for (`Question.asking`). */
+    values: Schema.optionalKey(Storable.JsonObject),
+    /** True if the person dismissed the question without a decision; `approved` is then false. */
+    dismissed: Schema.optionalKey(Schema.Boolean)
+  })
+)
