@@ -3,6 +3,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Stream } from "eff
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Hooks,
   Kernel,
   KernelError,
   MediaStore,
@@ -109,6 +110,52 @@ describe("RunDriver", () => {
           Layer.merge(
             process(store),
             Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))
+          )
+        )
+      )
+    })
+  )
+
+  it.effect("declines a late question and goes on at once, whoever drives the run", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.gen(function* () {
+        const driver = yield* given()
+        yield* submit("r")
+        yield* driver.drive("r", always)
+        yield* TestClock.adjust("5 minutes")
+        assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
+        assert.strictEqual(yield* statusOf("r"), "completed")
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            process(store),
+            Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))
+          )
+        )
+      )
+    })
+  )
+
+  it.effect("leaves a run at rest whose host set a deadline in the metadata of its pause", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* Effect.gen(function* () {
+        const driver = yield* given()
+        yield* submit("r")
+        yield* driver.drive("r", always)
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* driver.next(yield* headOf("r")), { _tag: "Rest" })
+        assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
+        assert.strictEqual(yield* statusOf("r"), "waiting")
+      }).pipe(
+        Effect.provide(
+          Layer.merge(
+            process(store),
+            Hooks.layer({
+              onTurnStarted: () =>
+                Effect.succeed({ control: { _tag: "Pause", metadata: { questions: [{ answerBy: 500 }] } } })
+            })
           )
         )
       )

@@ -216,7 +216,7 @@ export interface Run extends Environment {
   offer: Offer | undefined
   /** The prompt of the last turn, for turns that change nothing. Replaced by `preparePrompt` alone. */
   prompt: SteadyPrompt | undefined
-  /** The options dropped from the last model call. Replaced by `reportDropped` alone. */
+  /** The options dropped from the last model call. Replaced by `noteDropped` alone. */
   dropped: string
   /** Restores interruptibility for foreign code inside the uninterruptible loop. */
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>

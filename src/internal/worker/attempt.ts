@@ -91,8 +91,9 @@ const resume = <R>(
   const resumed = Effect.gen(function* () {
     const given = options.resume?.(head)
     const own = Effect.isEffect(given) ? yield* Effect.tapError(given, () => defer(due, head)) : given
-    return yield* kernel.resume(agent, runId, { ...own, ...how, workerId })
-  }).pipe(Effect.provideService(CurrentClaim, claim))
+    const resumed = kernel.resume(agent, runId, { ...own, ...how, workerId })
+    return yield* Effect.provideService(resumed, CurrentClaim, claim)
+  })
   return keep === undefined
     ? resumed
     : Effect.raceFirst(

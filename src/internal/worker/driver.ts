@@ -102,7 +102,7 @@ const nextOfWaiting = <R>(driver: Driver<R>, head: RunHead, now: number): Effect
   if (until > now) return Effect.succeed(waitUntil(until))
   if (!driver.agents.has(head.agent)) return Effect.succeed({ _tag: "UnknownAgent" })
   return Effect.matchEffect(driver.timed(declineLate(driver.store, head)), {
-    onSuccess: () => Effect.succeed<Next>({ _tag: "Changed" }),
+    onSuccess: (isDeclined) => Effect.succeed<Next>({ _tag: isDeclined ? "Changed" : "Rest" }),
     onFailure: (error) =>
       Effect.as(Effect.logDebug("questions were not declined in time", error), waitUntil(now + DueRuns.deferredMs))
   })
@@ -176,6 +176,8 @@ const drive = Effect.fnUntraced(function* <R>(
         yield* Effect.logWarning(`run ${flat(runId)} waits for a process with the agent ${flat(head.agent)}`)
         break
       case "Changed":
+        // Its late questions were declined, so it continues at once.
+        if (head.status.type === "waiting") continue
         break
     }
     yield* Effect.sleep(yield* pause(failures))

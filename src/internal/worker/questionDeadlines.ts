@@ -46,22 +46,23 @@ const Waiting = Schema.Struct({
 const read = Schema.decodeUnknownOption(Waiting)
 
 /**
- * Declines the questions of a run whose deadline has passed, and offers the run to workers. Fails if the run has changed
- * since its head was read.
+ * Declines the questions of a run whose deadline has passed, and offers the run to workers. Returns whether there were
+ * any. Fails if the run has changed since its head was read.
  */
 export const declineLate = Effect.fnUntraced(function* (
   store: RunStoreShape,
   { revision, runId }: RunHead
 ): Effect.fn.Return<
-  void,
+  boolean,
   QuestionNotFound | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
 > {
   const now = yield* Clock.currentTimeMillis
   const open = yield* questions(store, runId)
   const late = open.filter(({ answerBy = Infinity }) => answerBy <= now)
-  if (late.length === 0) return
+  if (late.length === 0) return false
   const declined = late.map(({ callId }) => ({ callId, approved: false, reason, by: "deadline" }))
   yield* answer(store, runId, declined, { revision })
+  return true
 })
 
 const reason = "Nobody answered in time."
