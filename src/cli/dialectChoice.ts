@@ -19,7 +19,7 @@ export interface Measured {
 /**
  * The results of a model in a dialect. Turns and tokens are means over the runs that succeeded, or null without any.
  */
-export interface Measure {
+interface Measure {
   readonly model: string
   readonly dialect: DialectName
   readonly runs: number
@@ -29,7 +29,7 @@ export interface Measure {
 }
 
 /** The measurements, and the dialect that each model speaks better. */
-export interface Choice {
+interface Choice {
   readonly measures: ReadonlyArray<Measure>
   /**
    * The models with their dialects, in the form of `Model.Model`. A model that succeeded in neither dialect is omitted.

@@ -11,7 +11,7 @@ import { Screen } from "./screen.ts"
 import * as Text from "./terminalText.ts"
 
 /** One finding. */
-export interface Finding {
+interface Finding {
   readonly area: "system" | "provider" | "package"
   readonly name: string
   readonly state: "ok" | "missing" | "wrong"

@@ -23,7 +23,7 @@ import { excerpt } from "./terminalText.ts"
 import type { Recording } from "./demo/recordings.ts"
 import * as Skills from "./demo/skills.ts"
 
-export interface Options extends Pick<FollowOptions, "form" | "color" | "store"> {
+interface Options extends Pick<FollowOptions, "form" | "color" | "store"> {
   readonly maxSteps?: number | undefined
   /** Default: the example skills. */
   readonly skills?: ReadonlyArray<AnySkill>

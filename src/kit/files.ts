@@ -15,7 +15,7 @@ import type * as Scope from "effect/Scope"
 export type Refusal = string | PlatformError
 
 /** An open file, and its size when it was opened. */
-export interface Opened {
+interface Opened {
   readonly file: FileSystem.File
   readonly size: number
 }

@@ -31,7 +31,7 @@ const NAME = 2
 const END = 3
 
 /** The word that starts a tag: `block`, or the core type of a shorthand tag. */
-export interface Word {
+interface Word {
   readonly text: string
   readonly codes: ReadonlyArray<number>
   readonly closing: string

@@ -12,7 +12,7 @@ import * as Stream from "effect/Stream"
 import * as SubscriptionRef from "effect/SubscriptionRef"
 
 /** A mutable fold of arrays of values that arrived together. `failure` is set once it accepts no more values. */
-export interface Fold<A, B, F> {
+interface Fold<A, B, F> {
   readonly failure: F | undefined
   readonly pushAll: (input: ReadonlyArray<A>) => ReadonlyArray<B>
   readonly flush: () => ReadonlyArray<B>

@@ -28,7 +28,7 @@ export const calculator = Skill.make("calculator", {
   }
 })
 
-export const weather = Skill.make("weather", {
+const weather = Skill.make("weather", {
   description: "Get the example weather of a city, as JSON",
   input: Schema.Struct({ city: Schema.String }),
   effects: "read",
@@ -41,7 +41,7 @@ export const weather = Skill.make("weather", {
 })
 
 /** Fails when an example skill has no result for its input. */
-export class NoResult extends Schema.TaggedError<NoResult>()("NoResult", { reason: Schema.String }) {
+class NoResult extends Schema.TaggedError<NoResult>()("NoResult", { reason: Schema.String }) {
   override get message() {
     return this.reason
   }

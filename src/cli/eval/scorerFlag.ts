@@ -17,7 +17,7 @@ import { exportsOf } from "../scenarioFiles.ts"
 import * as Text from "../terminalText.ts"
 
 /** Options of scorers from other flags. */
-export interface Options {
+interface Options {
   readonly criteria: string | undefined
 }
 

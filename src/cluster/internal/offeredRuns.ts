@@ -20,7 +20,7 @@ import { Drive, idOf, RunEntity } from "../RunEntity.ts"
 import type { Messenger } from "./messenger.ts"
 
 /** Sends an offered run to the cluster. A message that is not stored is found missing by polling. */
-export const offered = ({ send }: Messenger, { head }: RunStoreShape, runId: string): Effect.Effect<void> =>
+const offered = ({ send }: Messenger, { head }: RunStoreShape, runId: string): Effect.Effect<void> =>
   Effect.catchCause(
     Effect.flatMap(head(runId), (found) =>
       Option.match(found, {

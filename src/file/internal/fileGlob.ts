@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Pattern from "../../kit/pattern.ts"
 
 /** The globs of a folder. */
-export interface FileGlobs {
+interface FileGlobs {
   readonly matches: (path: string) => boolean
   /** True if files in subfolders may match. */
   readonly isDeep: boolean

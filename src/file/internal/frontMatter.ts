@@ -9,7 +9,7 @@ import * as Result from "effect/Result"
 import * as Yaml from "../../kit/yaml.ts"
 
 /** A file split into front matter and body. */
-export interface Parts {
+interface Parts {
   readonly head: string
   readonly body: string
 }

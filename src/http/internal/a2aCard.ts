@@ -32,7 +32,7 @@ export interface Found {
 }
 
 /** The address of a card, and the origins that the agent's own address may have. */
-export interface Place {
+interface Place {
   readonly name: string
   readonly url: string
   readonly origins: ReadonlySet<string>

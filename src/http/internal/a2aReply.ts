@@ -7,7 +7,7 @@ import * as Older from "./a2aOlder.ts"
 import type { Call, Rpc } from "./a2aRequest.ts"
 
 /** An error of the protocol. */
-export interface RpcError {
+interface RpcError {
   readonly code: number
   readonly message: string
 }

@@ -36,7 +36,7 @@ export interface Known {
 export const skillName = (agent: string): string => `a2a_${agent}`
 
 /** The input of an agent's skill. */
-export const Input = Schema.Struct({
+const Input = Schema.Struct({
   message: Schema.String.annotate({ description: "What the agent is asked or told, with all that it needs to know." }),
   task: Schema.optionalKey(
     Schema.String.annotate({ description: "The id of a task of the agent that waits for this reply." })

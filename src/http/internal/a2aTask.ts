@@ -66,7 +66,7 @@ export const isOver = ({ status }: Head): boolean => over.has(status.type)
 const over: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"])
 
 /** The parts of a task to send besides its status. */
-export interface Told {
+interface Told {
   /** The number of its last messages. Default: all. */
   readonly historyLength?: number | undefined
   readonly includeArtifacts?: boolean | undefined

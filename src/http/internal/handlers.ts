@@ -12,7 +12,7 @@ import * as Positions from "./position.ts"
 import * as Sse from "./sse.ts"
 
 /** Runs an operation on the runs of the caller of the request. */
-export interface Own {
+interface Own {
   <A, R = never>(
     verb: (runs: CallerRuns) => Effect.Effect<A, HttpProblem, R>
   ): Effect.Effect<A, HttpProblem, CurrentCaller | R>
@@ -25,7 +25,7 @@ export const ownOf =
     Effect.flatMap(CurrentCaller, (caller) => verb(of(caller)))
 
 /** Returns the position at which a client stopped. */
-export const positionOf = (id: string | undefined): Effect.Effect<Positions.Position, HttpProblem> => {
+const positionOf = (id: string | undefined): Effect.Effect<Positions.Position, HttpProblem> => {
   const position = id === undefined || id === "" ? Positions.start : Positions.parse(id)
   return position === undefined
     ? Effect.fail(new Invalid({ detail: "the last event id was not issued by this server" }))

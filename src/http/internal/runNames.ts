@@ -6,7 +6,7 @@
 import type { Caller } from "../Access.ts"
 
 /** Returns the prefix of all run ids of a caller, which is empty for an operator. */
-export const prefixOf = ({ id, isOperator = false }: Caller): string =>
+const prefixOf = ({ id, isOperator = false }: Caller): string =>
   // No prefix begins with another one, since each has exactly one `~`, at its end.
   isOperator ? "" : `${encodeURIComponent(id).replaceAll("~", "%7E")}~`
 

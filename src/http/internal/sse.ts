@@ -56,6 +56,6 @@ export const alive = <E>(frames: Stream.Stream<Uint8Array, E>): Stream.Stream<Ui
 
 const comment = new TextEncoder().encode(": waiting\n\n")
 
-export const encode = (text: string): Uint8Array => encoder.encode(text)
+const encode = (text: string): Uint8Array => encoder.encode(text)
 
 const encoder = new TextEncoder()

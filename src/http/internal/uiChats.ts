@@ -10,7 +10,7 @@ import * as Conversations from "./conversations.ts"
 import { askedIn, inputOf, textOf, type UiMessage, type UiRequest } from "./uiRequest.ts"
 
 /** A request, with the agent of the route unless it names one. */
-export type ChatRequest = Omit<UiRequest, "agent"> & { readonly agent?: string | undefined }
+type ChatRequest = Omit<UiRequest, "agent"> & { readonly agent?: string | undefined }
 
 /** Answers the request of a page. */
 export const answer = Effect.fnUntraced(function* (

@@ -52,7 +52,7 @@ export const UiRequest = Schema.Struct({
 export type UiRequest = typeof UiRequest.Type
 
 /** The request of a page: to answer a message, or to continue a run with decisions. */
-export type Asked =
+type Asked =
   | { readonly _tag: "Message"; readonly message: UiMessage; readonly before: ReadonlyArray<UiMessage> }
   | { readonly _tag: "Decisions"; readonly runId: string; readonly decisions: ReadonlyArray<Decision> }
 

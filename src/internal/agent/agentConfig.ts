@@ -130,7 +130,7 @@ type SameFields = CamelFields<
 >
 
 /** The settings of an agent that a config holds. */
-export interface AgentSettings extends SameFields {
+interface AgentSettings extends SameFields {
   readonly instructions: string
   readonly model: Model | string
   readonly skills?: "all" | ReadonlyArray<string>

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { attempt, field } from "../../kit/foreignCode.ts"
 
 /** A setting of the wrong type. */
-export interface Misshapen {
+interface Misshapen {
   readonly path: string
   readonly reason: string
 }

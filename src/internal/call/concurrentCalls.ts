@@ -36,13 +36,13 @@ import { questionMetadata } from "./review.ts"
  * Launches one of several calls and records its result. A child run that waits for a person has no result: its call
  * stays in flight, and the run pauses with its questions once the other calls have ended.
  */
-export type Beside = (
+type Beside = (
   call: Call,
   body: Effect.Effect<CallResult | undefined, CallsError>
 ) => Effect.Effect<CallResult | undefined, CallsError>
 
 /** Calls that wait for a person, themselves or in their child run, by id. */
-export type Waits = ReadonlyMap<string, RunPaused>
+type Waits = ReadonlyMap<string, RunPaused>
 
 /** Runs calls concurrently. A stop that a hook or a child requests takes effect once all have ended. */
 export const together = Effect.fnUntraced(function* (

@@ -42,7 +42,7 @@ export interface Answer {
 }
 
 /** The result of a failed call, readable by the model, and the event about it. */
-export interface Failure extends Pick<CallResult, "output" | "spent"> {
+interface Failure extends Pick<CallResult, "output" | "spent"> {
   readonly error: CallError
   readonly event: LiveEvent
   readonly after?: Effect.Effect<unknown>

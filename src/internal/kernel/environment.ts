@@ -43,7 +43,7 @@ import { resume } from "./resume.ts"
 import { spawner } from "./task.ts"
 
 /** The stores and registries that a kernel was built with. */
-export type Built = Context.Context<
+type Built = Context.Context<
   SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
 >
 

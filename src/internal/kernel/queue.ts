@@ -182,7 +182,7 @@ export const questions = (
   )
 
 /** Returns the open questions of a run whose state is known, and of its children. */
-export const questionsBelow = (
+const questionsBelow = (
   store: RunStore.RunStoreShape,
   state: RunState
 ): Effect.Effect<ReadonlyArray<OpenQuestion>, StoreError> =>

@@ -115,7 +115,7 @@ export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "c
 }
 
 /** A cron schedule with the name of its runs. */
-export interface Times {
+interface Times {
   readonly name: string
   readonly cron: string
   readonly timeZone?: string | undefined

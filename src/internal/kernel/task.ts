@@ -27,7 +27,7 @@ import { create, traced } from "./start.ts"
 type Spawn = Environment["spawn"]
 
 /** The `resume` function, passed in because `resume.ts` imports this module. */
-export type Resume = (
+type Resume = (
   environment: Environment,
   state: RunState,
   how: Resumption

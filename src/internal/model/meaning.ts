@@ -118,7 +118,7 @@ export const shortened = (outcome: Outcome, { limits: { resultBytes } }: ReplyRu
 }
 
 /** A loop that a reply completes, and the meaning of that reply. */
-export interface Circle {
+interface Circle {
   readonly meaning: Intent
   readonly repeats: number
   /** Whether to stop the run, because the model ignored an earlier corrective. */

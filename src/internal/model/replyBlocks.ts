@@ -18,7 +18,7 @@ import { taskRunId } from "../../Call.ts"
 import type { Fact, Ignored, ReplyRules } from "./meaning.ts"
 
 /** Plans found in a reply. */
-export interface FoundPlan {
+interface FoundPlan {
   readonly plan?: Plan.Plan
   readonly block?: Block.Block
   /** Why an earlier plan was rejected. */

@@ -8,7 +8,7 @@ import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 
 /** The registries of the skills and protocols that calls name. */
-export interface Registries {
+interface Registries {
   readonly skills: Pick<SkillRegistry["Service"], "find">
   readonly protocols: Pick<ProtocolRegistry["Service"], "find">
 }

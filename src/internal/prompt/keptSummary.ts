@@ -52,7 +52,7 @@ export const removedOf = (message: Message): number => {
 // ---------------------------------------------------------------- kept with a conversation
 
 /** A summary of the first messages of a conversation. */
-export interface Summed {
+interface Summed {
   readonly count: number
   readonly summary: string
 }

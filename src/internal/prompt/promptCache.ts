@@ -32,10 +32,10 @@ interface Entry extends Prompt {
 export type PromptCache = ReadonlyArray<Entry>
 
 /** The first part of a prompt that differs from a cached prefix. */
-export type Change = "model" | "tools" | "system" | "messages"
+type Change = "model" | "tools" | "system" | "messages"
 
 /** The forecast for one prompt. */
-export interface Forecast {
+interface Forecast {
   /** Estimated tokens read from the cache. */
   readonly tokens: number
   /** Tokens that would be read if nothing had changed and no time had passed. */
@@ -47,10 +47,10 @@ export interface Forecast {
 export const empty: PromptCache = []
 
 /** Milliseconds for which a prefix is cached after its last use. */
-export const keptFor = 5 * 60_000
+const keptFor = 5 * 60_000
 
 /** The smallest number of tokens of a cached prefix. */
-export const shortest = 1024
+const shortest = 1024
 
 const maxEntries = 16
 

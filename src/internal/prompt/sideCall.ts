@@ -23,7 +23,7 @@ import { stepOf } from "../state/state.ts"
 import type { PromptContext, Summary } from "./promptTypes.ts"
 
 /** The request of a side call, and where it is sent. */
-export interface Side {
+interface Side {
   readonly provider: ProviderShape
   readonly model: Model
   readonly messages: ReadonlyArray<Message>
@@ -35,7 +35,7 @@ export interface Side {
 }
 
 /** The reply. `spent` is undefined if the provider reported no usage. */
-export interface SideReply {
+interface SideReply {
   readonly text: string
   /** The id of the model that replied: middleware may have sent the call elsewhere. */
   readonly model: string

@@ -152,7 +152,7 @@ export interface OpenSpan {
 }
 
 /** The name, attributes and metric of a measured effect. */
-export interface Measure<A> {
+interface Measure<A> {
   readonly name: string
   readonly kind: Tracer.SpanKind
   readonly attributes: Attributes

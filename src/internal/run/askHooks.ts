@@ -29,7 +29,7 @@ export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & 
   })
 
 /** The value of a hook, and the stop or further turn it requested. */
-export interface Asked<out A> {
+interface Asked<out A> {
   readonly value?: A | undefined
   readonly control?: Stop | { readonly type: "continue" } | undefined
 }

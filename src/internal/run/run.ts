@@ -170,7 +170,7 @@ export interface Steering {
 }
 
 /** Waiting messages. `take` removes them from the queue. */
-export interface Waiting {
+interface Waiting {
   readonly messages: ReadonlyArray<Message>
   readonly take: () => void
 }
@@ -185,7 +185,7 @@ export interface Offer extends Pick<PromptContext, "tools" | "listing"> {
 }
 
 /** A prompt that does not depend on the conversation, and what it was built from. */
-export interface SteadyPrompt {
+interface SteadyPrompt {
   readonly offer: Offer
   readonly context: JsonObject
   readonly prompt: Prompt

@@ -64,7 +64,7 @@ export const short = (error: CallError, { resultBytes }: Limits): CallError => {
 }
 
 /** Encodes a failure that fits a schema. Fails for any other. */
-export type Encode = (error: unknown) => Effect.Effect<unknown, unknown>
+type Encode = (error: unknown) => Effect.Effect<unknown, unknown>
 
 /** Creates the encoder of failures for a declared schema. */
 export const encoder = (schema: Schema.ConstraintEncoder<unknown>): Encode =>

@@ -18,7 +18,7 @@ import { type Input, command, nativeUsage, usage } from "./skillInput.ts"
 import { isRecord, own, parseJson } from "../../kit/json.ts"
 
 /** A call whose parameters do not fit its skill. */
-export interface Misfit {
+interface Misfit {
   readonly skill: string
   readonly input: Input
   readonly params: JsonObject

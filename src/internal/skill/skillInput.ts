@@ -34,7 +34,7 @@ export interface Input {
 }
 
 /** An input that can also be decoded, and encoded again. */
-export interface DecodedInput<A, RD, RE> extends Input {
+interface DecodedInput<A, RD, RE> extends Input {
   readonly decode: (params: JsonObject) => Effect.Effect<A, SchemaIssue.Issue, RD>
   readonly encode: (input: A) => Effect.Effect<JsonObject, SchemaIssue.Issue, RE>
 }

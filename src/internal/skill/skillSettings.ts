@@ -13,7 +13,7 @@ import { CredentialMissing, SkillSettingInvalid } from "../../KernelError.ts"
 import { isRecord, own } from "../../kit/json.ts"
 
 /** The value of a configuration key. */
-export type SettingValue = string | number | boolean | null
+type SettingValue = string | number | boolean | null
 
 /**
  * A configuration key: its type (default: `string`), and its value when it is not set. A `boolean` is true for `1`,

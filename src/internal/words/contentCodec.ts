@@ -236,7 +236,7 @@ const fieldName = (name: string, shape: Shape): string =>
   shape.names.has(name) ? (shape.fields.get(name) ?? name) : isReserved(name, shape) ? `~${name}` : name
 
 /** Returns the wire name of a field of a content type. */
-export const wireName = (field: string, shape: Shape): string =>
+const wireName = (field: string, shape: Shape): string =>
   shape.wireNames.get(field) ?? (isReserved(field, shape) ? field.slice(1) : field)
 
 /** Returns whether a name without its `~` is a field whose wire name differs. */

@@ -15,14 +15,14 @@ import { isRecord, own, parseJson, textOf } from "../../kit/json.ts"
 export type Markup = "tool_call" | "function" | "invoke" | "bracket" | "fenced" | "json"
 
 /** One call found in the text. */
-export interface FoundCall {
+interface FoundCall {
   readonly name: string
   /** An object, or text that was not JSON. */
   readonly params: unknown
 }
 
 /** The calls found, and the text without them. */
-export interface Reading {
+interface Reading {
   readonly calls: ReadonlyArray<FoundCall>
   /** Blocks other than commands. Only the JSON format can express them. */
   readonly blocks: ReadonlyArray<Block>

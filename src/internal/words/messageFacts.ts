@@ -10,7 +10,7 @@ import type { Message } from "../../Message.ts"
 import { weigh } from "../../kit/json.ts"
 
 /** Facts about a message, or about all messages of a list. */
-export interface MessageFacts {
+interface MessageFacts {
   /** Whether there are only roles and texts, which need no check to be JSON. */
   readonly isBare: boolean
   /** The approximate size in bytes. */
@@ -59,7 +59,7 @@ const isBare = ({ content, metadata, name, role }: Message): boolean =>
   typeof role === "string" && name === undefined && metadata === undefined && content.every(isBareText)
 
 /** Returns whether a content, which may come from outside, is a plain text. */
-export const isBareText = (part: Content): boolean =>
+const isBareText = (part: Content): boolean =>
   part.type === "text" &&
   typeof part.text === "string" &&
   Object.keys(part).length === 2 &&

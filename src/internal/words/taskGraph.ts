@@ -7,14 +7,14 @@
  */
 
 /** The fields of a task that the graph reads. */
-export interface TaskLike {
+interface TaskLike {
   readonly id: string
   readonly dependsOn: ReadonlyArray<string>
   readonly status: "pending" | "running" | "done" | "failed"
 }
 
 /** One list of positions per task, stored end to end. */
-export interface Links {
+interface Links {
   /** The start of each task's list, which ends where the next one starts. */
   readonly starts: Int32Array
   readonly positions: Int32Array

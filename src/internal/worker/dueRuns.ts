@@ -15,7 +15,7 @@ export interface DueRuns {
 }
 
 /** A due time in milliseconds since the epoch, for a run at this revision. An infinite time is never due. */
-export interface Time {
+interface Time {
   readonly revision: number
   readonly until: number
 }

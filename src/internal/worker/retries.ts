@@ -15,7 +15,7 @@ import { isTransient } from "../errors/failedCall.ts"
  * Whether a run may be attempted: from a time, in milliseconds since the epoch; never again, after this many attempts;
  * or not now, because it has changed since its head was read.
  */
-export type Patience =
+type Patience =
   | { readonly _tag: "From"; readonly at: number }
   | { readonly _tag: "Exhausted"; readonly attempts: number }
   | { readonly _tag: "Changed" }

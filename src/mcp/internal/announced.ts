@@ -12,7 +12,7 @@ import { isRecord } from "../../kit/json.ts"
 import type { ServerStream } from "./serverStream.ts"
 
 /** The features of a server besides tools. */
-export interface Offered {
+interface Offered {
   /** Whether the application registered prompts, resources, completions or logs. */
   readonly hasMore: boolean
   /** The stream of an HTTP server. Undefined over standard streams. */

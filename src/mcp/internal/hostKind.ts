@@ -2,7 +2,7 @@
 
 import { BlockList, isIP } from "node:net"
 
-export type HostKind = "public" | "private" | "link-local" | "loopback"
+type HostKind = "public" | "private" | "link-local" | "loopback"
 
 /** Returns the kind of the host of an address. Names are not looked up, only their endings count. */
 export const hostKind = ({ hostname }: URL): HostKind => {

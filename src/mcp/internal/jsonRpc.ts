@@ -29,7 +29,7 @@ import type { Limits } from "../../Limits.ts"
 export type OnNotification = (method: string, params?: unknown) => Effect.Effect<void>
 
 /** Receives every request, and the function that sends the reply. */
-export type OnRequest = (
+type OnRequest = (
   message: McpSchema.JsonRpcRequest,
   send: (response: McpSchema.JsonRpcResponse) => Effect.Effect<void>
 ) => Effect.Effect<void>

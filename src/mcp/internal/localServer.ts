@@ -30,7 +30,7 @@ export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
     })
   )
 
-export interface Admission {
+interface Admission {
   /** Values of the `Host` header in lower case, such as `127.0.0.1:3000`. */
   readonly hosts: ReadonlySet<string>
   /** Values of the `Origin` header in lower case. A request without the header does not come from a web page. */

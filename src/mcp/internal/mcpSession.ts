@@ -37,7 +37,7 @@ import * as Stdio from "./stdio.ts"
 import * as StreamableHttp from "./streamableHttp.ts"
 
 /** A list that is read once for all callers, and cached until it is dropped. */
-export interface List<A> {
+interface List<A> {
   readonly get: Effect.Effect<ReadonlyArray<A>, McpClientError>
   readonly forget: Effect.Effect<void>
 }

@@ -17,7 +17,7 @@ import { isHttp } from "./serverEntry.ts"
  * `refused`: the server did not accept the request, which may be sent again. `lost`: the server may have acted on it.
  * `answered`: the failure is the server's response.
  */
-export type Fate = "refused" | "lost" | "answered"
+type Fate = "refused" | "lost" | "answered"
 
 export const fateOf = ({ reason }: McpClientError): Fate => {
   switch (reason._tag) {

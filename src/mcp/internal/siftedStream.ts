@@ -12,7 +12,7 @@ import { isRecord, own, parseJson } from "../../kit/json.ts"
 import * as Http from "./http.ts"
 import * as JsonRpc from "./jsonRpc.ts"
 
-export interface Handlers {
+interface Handlers {
   /** Receives the server's requests, which are removed from the stream. Default: they stay in it. */
   readonly onRequest?: ((message: McpSchema.JsonRpcRequest) => Effect.Effect<void>) | undefined
   /** Receives notifications. The reader skips them. */

@@ -39,7 +39,7 @@ export interface Format<Wire> {
 }
 
 /** Makes the `stream` of a vendor in one format. */
-export type Speak = <Wire>(format: Format<Wire>) => ProviderShape["stream"]
+type Speak = <Wire>(format: Format<Wire>) => ProviderShape["stream"]
 
 /** Makes a provider. It uses the HTTP client in context. */
 export const adapter = (

@@ -14,7 +14,7 @@ import { type MediaPiece, type Piece, spoken, standIn, textOf } from "./messageP
 export type Version = 2 | 3 | 4
 
 /** The model that a prompt is written for. */
-export interface Target {
+interface Target {
   readonly version: Version
   /** Whether the model itself reads media of this type at this address. */
   readonly reads: (mediaType: string, url: string) => boolean

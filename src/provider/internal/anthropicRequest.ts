@@ -24,7 +24,7 @@ export const media: Media = {
 }
 
 /** A message, its blocks as JSON text. */
-export interface WireMessage {
+interface WireMessage {
   readonly role: "system" | "user" | "assistant"
   /** Whether these are native results, which are merged with the results of adjacent messages. */
   readonly isResults: boolean

@@ -30,7 +30,7 @@ export const fromEnvironment = <Key, E>(options: {
   })
 
 /** A provider that reads its settings from the configuration. */
-export interface Configured<Options, E> {
+interface Configured<Options, E> {
   readonly fromConfig: Effect.Effect<ProviderShape, E, HttpClient>
   readonly layer: Layer.Layer<Provider, E, HttpClient>
   readonly layerConfig: (options: Config.Wrap<Options>) => Layer.Layer<Provider, Config.ConfigError, HttpClient>

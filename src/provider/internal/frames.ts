@@ -28,7 +28,7 @@ export interface Decoder {
 }
 
 /** Splits the text of a body that arrives in pieces. */
-export interface Frames {
+interface Frames {
   readonly push: (text: string) => Fault | undefined
   readonly end: () => Fault | undefined
 }

@@ -13,7 +13,7 @@ export interface Row {
 }
 
 /** A memory that contains some of the words. A higher `fit` is better. */
-export interface Ranked {
+interface Ranked {
   readonly id: number
   readonly fit: number
 }

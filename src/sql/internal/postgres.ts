@@ -41,7 +41,7 @@ type Listen = (
 ) => Effect.Effect<Queue.Dequeue<{ readonly payload: string }, SqlError>, SqlError, Scope.Scope>
 
 /** A client that can also listen. */
-export interface Client extends SqlClient.SqlClient {
+interface Client extends SqlClient.SqlClient {
   readonly listen: Listen
 }
 

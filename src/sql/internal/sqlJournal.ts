@@ -18,7 +18,7 @@ import * as Tables from "./runTables.ts"
 import { readable } from "./sqlFault.ts"
 
 /** A run as found in its table. */
-export interface Found {
+interface Found {
   readonly run: number
   readonly revision: number
   readonly format: number

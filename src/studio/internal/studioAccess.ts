@@ -21,7 +21,7 @@ export interface Secrets {
 }
 
 /** The header that every change needs. */
-export const changeHeader = "x-kernai-studio"
+const changeHeader = "x-kernai-studio"
 
 /** The caller of the page. */
 const caller: Caller = { id: "studio", isOperator: true }

@@ -7,7 +7,7 @@ import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 
 /** An agent to talk to. */
-export interface AgentLine {
+interface AgentLine {
   readonly name: string
   readonly description?: string | undefined
   readonly model: string

@@ -73,7 +73,7 @@ const questionsOf = (
   )
 
 /** A call whose outcome is not stored. */
-export interface Open {
+interface Open {
   readonly call: Call
   readonly place: Place
 }

@@ -88,7 +88,7 @@ export const begin = (runId: string, options: Options = {}): Writer => {
 }
 
 /** The content of a turn. */
-export interface Said {
+interface Said {
   readonly text?: string
   readonly input?: Json
   readonly output?: ReadonlyArray<Content>

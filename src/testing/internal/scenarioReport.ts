@@ -84,7 +84,7 @@ export class Skipped {
 }
 
 /** The input of a report. */
-export interface Facts extends Pick<
+interface Facts extends Pick<
   Report,
   "scenario" | "description" | "provider" | "model" | "input" | "maxSteps" | "skills" | "startedAt" | "finishedAt"
 > {

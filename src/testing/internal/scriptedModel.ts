@@ -21,7 +21,7 @@ import type { FinishReason, StreamPart } from "../../StreamPart.ts"
 export type Line = string | ProviderError | Spoken
 
 /** A reply with its delay, usage and reason. */
-export interface Spoken {
+interface Spoken {
   readonly text: string
   /** The time before it arrives. */
   readonly delay?: Duration.Input | undefined

@@ -83,7 +83,7 @@ export interface Witness {
 }
 
 /** An observed process. */
-export interface Watched {
+interface Watched {
   /** Returns the number of appends it has tried. */
   readonly commits: () => number
   readonly store: RunStore.RunStoreShape
@@ -93,7 +93,7 @@ export interface Watched {
 }
 
 /** The parts of a process. */
-export interface Parts {
+interface Parts {
   readonly store: RunStore.RunStoreShape
   readonly skills: SkillRegistry["Service"]
   readonly protocols: ProtocolRegistry["Service"]

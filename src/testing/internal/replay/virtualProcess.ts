@@ -15,7 +15,7 @@ import type * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
 
 /** Whether a machine runs, is suspended (and may run again), or is dead. */
-export type Status = "running" | "stopped" | "dead"
+type Status = "running" | "stopped" | "dead"
 
 /** Decides which of the waiting tasks is next, and whether a fiber yields. */
 export interface Order {
@@ -208,7 +208,7 @@ export class World {
 }
 
 /** The end of driving a world: done, with everything waiting, or after too many steps. */
-export type Ending = "done" | "idle" | "endless"
+type Ending = "done" | "idle" | "endless"
 
 /** Runs a world until `done`, until nothing can continue, or for a number of steps. */
 export const drive = Effect.fnUntraced(function* (
