@@ -23,7 +23,7 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import * as Team from "./internal/agent/team.ts"
-import { lend, shelve } from "./internal/chat/conversation.ts"
+import { lend, storeMedia } from "./internal/chat/conversation.ts"
 import { perObject } from "./kit/perObject.ts"
 import * as EmbeddedMedia from "./store-kit/EmbeddedMedia.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
@@ -230,10 +230,10 @@ const startTalk = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   // would without a chat.
   if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
   const known = KeptSummary.forRun(before)
-  if ((yield* history.size) !== before.length) return yield* shelve(known, media)
+  if ((yield* history.size) !== before.length) return yield* storeMedia(known, media)
   const same = before.findLastIndex((other) => Equal.equals(other, message))
   const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
-  return yield* shelve(at === -1 ? known : known.toSpliced(at, 1), media)
+  return yield* storeMedia(at === -1 ? known : known.toSpliced(at, 1), media)
 })
 
 /** Adds the messages of the run. The first one is the user's, which is already there unless the history was cleared. */

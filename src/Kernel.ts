@@ -26,7 +26,7 @@ import * as Resumes from "./internal/kernel/resume.ts"
 import type { Environment } from "./internal/run/run.ts"
 import * as Starts from "./internal/kernel/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
-import { inline, roomBefore, shelved } from "./store-kit/Medium.ts"
+import { admitMedia, inline, roomBefore } from "./store-kit/internal/admitMedia.ts"
 import { originsOf, storedAt } from "./store-kit/StoredRuns.ts"
 import type {
   AgentConfigInvalid,
@@ -540,7 +540,7 @@ const prepare = Effect.fnUntraced(function* (
     depth: 0,
     taskId: undefined,
     input: yield* media.admit(listOf(input)),
-    history: yield* shelved(history, media, roomBefore(environment.limits), inline),
+    history: yield* admitMedia(history, media, roomBefore(environment.limits), inline),
     context: yield* Team.encodeContext(agent, context)
   }
   return { beginning, media }

@@ -17,7 +17,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import { mediaId } from "./kit/jsonSchema.ts"
-import * as Shelf from "./store-kit/MediaScope.ts"
+import * as MediaScope from "./store-kit/MediaScope.ts"
 import type { MediaStoreShape, StoredMedia } from "./store-kit/MediaScope.ts"
 import { MediaConflict, MediaNotFound, MediaUnreadable } from "./KernelError.ts"
 import * as Media from "./Media.ts"
@@ -82,7 +82,7 @@ export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = (() =>
 export const layerMemoryWith = (options: { readonly root: string }): Layer.Layer<MediaStore> =>
   Layer.effect(
     MediaStore,
-    Effect.suspend(() => Shelf.store(Shelf.memory(), options.root))
+    Effect.suspend(() => MediaScope.store(MediaScope.memory(), options.root))
   )
 
 /**

@@ -17,7 +17,7 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Semaphore from "effect/Semaphore"
 import { createHash, randomUUID } from "node:crypto"
 import * as Medium from "../store-kit/Medium.ts"
-import * as Shelves from "../store-kit/MediaScope.ts"
+import * as Buckets from "../store-kit/MediaScope.ts"
 import * as Read from "../kit/files.ts"
 import type { StoreError } from "../KernelError.ts"
 import * as Limits from "../Limits.ts"
@@ -50,17 +50,17 @@ export const make = Effect.fnUntraced(function* (directory: string, options: Opt
   const top = `${directory}/Media`
   const folderOf = (rootRunId: string) => `${top}/Runs/${Name.make(rootRunId)}`
   yield* Effect.catch(files.makeDirectory(top, { recursive: true, mode: 0o700 }), failed("open media"))
-  const shelves: Shelves.Shelves = {
-    application: shelf(files, `${top}/Application`),
-    run: yield* Shelves.shared((rootRunId) =>
-      Effect.sync(() => Shelves.remembering(shelf(files, folderOf(rootRunId))))
+  const buckets: Buckets.Buckets = {
+    application: bucket(files, `${top}/Application`),
+    run: yield* Buckets.shared((rootRunId) =>
+      Effect.sync(() => Buckets.remembering(bucket(files, folderOf(rootRunId))))
     ),
     release: (rootRunIds) =>
       Effect.forEach(rootRunIds, (id) => files.remove(folderOf(id), { recursive: true, force: true }), {
         discard: true
       }).pipe(Effect.catch(failed("release media")))
   }
-  return yield* Shelves.store(shelves, options.root ?? ".")
+  return yield* Buckets.store(buckets, options.root ?? ".")
 })
 
 /**
@@ -84,8 +84,8 @@ interface Folder {
   counted: { readonly media: number; readonly bytes: number } | undefined
 }
 
-/** Creates a shelf for a folder of media, which is created with the first medium. */
-const shelf = (files: FileSystem.FileSystem, folder: string): Shelves.Shelf => {
+/** Creates a bucket for a folder of media, which is created with the first medium. */
+const bucket = (files: FileSystem.FileSystem, folder: string): Buckets.Bucket => {
   const place: Folder = { files, folder, counted: undefined }
   const one = Semaphore.makeUnsafe(1)
   const records = recordsIn(place)
@@ -190,10 +190,10 @@ const put = ({ files, folder }: Folder, path: string, bytes: Uint8Array) =>
 
 const add = Effect.fnUntraced(function* (place: Folder, media: StoredMedia, limit: number) {
   const { files, folder } = place
-  const size = Shelves.sizeOf(media)
+  const size = Buckets.sizeOf(media)
   const before = place.counted ?? (yield* Effect.andThen(Effect.ignore(sweep(place)), count(place)))
   place.counted = before
-  if (before.bytes + size > limit) return yield* Shelves.full(limit)
+  if (before.bytes + size > limit) return yield* Buckets.full(limit)
   // After an interruption, or if another process was faster, the count is unknown and made again.
   place.counted = undefined
   const bytes = media.source._tag === "Bytes" ? media.source.bytes : none

@@ -15,7 +15,7 @@ import * as SqlClient from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { createHash } from "node:crypto"
 import * as Medium from "../store-kit/Medium.ts"
-import * as Shelves from "../store-kit/MediaScope.ts"
+import * as Buckets from "../store-kit/MediaScope.ts"
 import type { LimitExceeded, StoreError } from "../KernelError.ts"
 import type * as Media from "../MediaStore.ts"
 import { MediaStore, type StoredMedia } from "../MediaStore.ts"
@@ -56,15 +56,15 @@ export const make = Effect.fnUntraced(function* (
       orElse: () => table({ place: "INTEGER PRIMARY KEY AUTOINCREMENT", text: "TEXT", bytes: "BLOB" })
     })
   })
-  const shelves: Shelves.Shelves = {
-    application: shelf(sql, application),
-    run: yield* Shelves.shared((rootRunId) => Effect.sync(() => Shelves.remembering(shelf(sql, keyOf(rootRunId))))),
+  const buckets: Buckets.Buckets = {
+    application: bucket(sql, application),
+    run: yield* Buckets.shared((rootRunId) => Effect.sync(() => Buckets.remembering(bucket(sql, keyOf(rootRunId))))),
     release: (rootRunIds) =>
-      Effect.forEach(rootRunIds, (id) => sql`DELETE FROM kernai_media WHERE shelf = ${keyOf(id)}`, {
+      Effect.forEach(rootRunIds, (id) => sql`DELETE FROM kernai_media WHERE bucket = ${keyOf(id)}`, {
         discard: true
       }).pipe(Effect.catchTag("SqlError", failed("release media")))
   }
-  return yield* Shelves.store(shelves, options.root ?? ".")
+  return yield* Buckets.store(buckets, options.root ?? ".")
 })
 
 /**
@@ -109,14 +109,14 @@ export const layerPg = (options: Postgres.Options & Options): Layer.Layer<MediaS
 const table = (types: { readonly place: string; readonly text: string; readonly bytes: string }) => [
   `CREATE TABLE kernai_media (
     place ${types.place},
-    shelf ${types.text} NOT NULL,
+    bucket ${types.text} NOT NULL,
     id ${types.text} NOT NULL,
     size INTEGER NOT NULL,
     body TEXT NOT NULL,
     data ${types.bytes} NOT NULL,
-    UNIQUE (shelf, id)
+    UNIQUE (bucket, id)
   )`,
-  "CREATE INDEX kernai_media_size ON kernai_media (shelf, size)"
+  "CREATE INDEX kernai_media_size ON kernai_media (bucket, size)"
 ]
 
 const application = "application"
@@ -128,10 +128,10 @@ interface Row {
   readonly data: Uint8Array
 }
 
-const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
+const bucket = (sql: SqlClient.SqlClient, key: string): Buckets.Bucket => {
   const find = (id: string) =>
     Effect.flatMap(
-      sql<Row>`SELECT body, data FROM kernai_media WHERE shelf = ${key} AND id = ${Key.make(id)}`,
+      sql<Row>`SELECT body, data FROM kernai_media WHERE bucket = ${key} AND id = ${Key.make(id)}`,
       ([row]) => (row === undefined ? Effect.undefined : read(row))
     )
 
@@ -148,14 +148,14 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
     yield* hold
     const there = yield* find(media.id)
     if (there !== undefined) return there
-    const size = Shelves.sizeOf(media)
+    const size = Buckets.sizeOf(media)
     const [sums] = yield* sql<{ bytes: number; media: number }>`
       SELECT CAST(coalesce(sum(size), 0) AS DOUBLE PRECISION) AS bytes, CAST(count(*) AS INTEGER) AS media
-      FROM kernai_media WHERE shelf = ${key}`
-    if ((sums?.bytes ?? 0) + size > limit) return yield* Shelves.full(limit)
+      FROM kernai_media WHERE bucket = ${key}`
+    if ((sums?.bytes ?? 0) + size > limit) return yield* Buckets.full(limit)
     const data = media.source._tag === "Bytes" ? media.source.bytes : none
     const body = Medium.encode(media, digestOf(data), sums?.media ?? 0)
-    yield* sql`INSERT INTO kernai_media ${sql.insert({ shelf: key, id: Key.make(media.id), size, body, data })}`
+    yield* sql`INSERT INTO kernai_media ${sql.insert({ bucket: key, id: Key.make(media.id), size, body, data })}`
     return media
   })
 
@@ -163,12 +163,12 @@ const shelf = (sql: SqlClient.SqlClient, key: string): Shelves.Shelf => {
     find: (id) => Effect.catchTag(find(id), "SqlError", failed("read media")),
     add: (media, limit) =>
       Effect.catchTag(orLost(sql.withTransaction(add(media, limit))), "SqlError", failed("keep media")),
-    list: sql<Row>`SELECT body, data FROM kernai_media WHERE shelf = ${key} ORDER BY place`.pipe(
+    list: sql<Row>`SELECT body, data FROM kernai_media WHERE bucket = ${key} ORDER BY place`.pipe(
       Effect.flatMap(Effect.forEach(read)),
       Effect.catchTag("SqlError", failed("read media"))
     ),
     size: sql<{ size: number }>`
-      SELECT CAST(count(*) AS INTEGER) AS size FROM kernai_media WHERE shelf = ${key}`.pipe(
+      SELECT CAST(count(*) AS INTEGER) AS size FROM kernai_media WHERE bucket = ${key}`.pipe(
       Effect.map(([row]) => row?.size ?? 0),
       Effect.catchTag("SqlError", failed("read media"))
     )

@@ -1,8 +1,8 @@
 /**
- * A store of media: its types, its shelves, and its reader of files.
+ * A store of media: its types, its buckets, and its reader of files.
  *
- * A media store consists of shelves: one for the application, and one for each root run. A shelf only finds and adds
- * media. Ids, limits, references and files are handled here for all kinds of shelves.
+ * A media store consists of buckets: one for the application, and one for each root run. A bucket only finds and adds
+ * media. Ids, limits, references and files are handled here for all kinds of buckets.
  *
  * @since 0.1.0
  */
@@ -77,11 +77,11 @@ export interface MediaStoreShape {
  * @category models
  * @since 0.1.0
  */
-export interface Shelf {
+export interface Bucket {
   readonly find: (id: string) => Effect.Effect<StoredMedia | undefined, StoreError>
   /**
    * Adds a medium if its id is free, and returns the medium stored under the id. Concurrent callers get the same one.
-   * Fails if the shelf would exceed `limit` bytes.
+   * Fails if the bucket would exceed `limit` bytes.
    */
   readonly add: (media: StoredMedia, limit: number) => Effect.Effect<StoredMedia, LimitExceeded | StoreError>
   /** All media, oldest first. */
@@ -90,44 +90,44 @@ export interface Shelf {
 }
 
 /**
- * All shelves of a store.
+ * All buckets of a store.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Shelves {
-  readonly application: Shelf
-  /** Opens the shelf of a root run. It is shared until the last scope that opened it closes. */
-  readonly run: (rootRunId: string) => Effect.Effect<Shelf, never, Scope.Scope>
+export interface Buckets {
+  readonly application: Bucket
+  /** Opens the bucket of a root run. It is shared until the last scope that opened it closes. */
+  readonly run: (rootRunId: string) => Effect.Effect<Bucket, never, Scope.Scope>
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
 /**
- * Creates a store on shelves, which reads files inside `root`.
+ * Creates a store on buckets, which reads files inside `root`.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const store = Effect.fnUntraced(function* (
-  shelves: Shelves,
+  buckets: Buckets,
   root: string
 ): Effect.fn.Return<MediaStoreShape, never, Scope.Scope> {
   const readFile = yield* fileReader(root)
   const run: MediaStoreShape["run"] = (rootRunId, origins = []) =>
-    Effect.map(Effect.forEach([rootRunId, ...origins], shelves.run), ([own = shelves.application, ...others]) =>
-      make(own, [...others, shelves.application])
+    Effect.map(Effect.forEach([rootRunId, ...origins], buckets.run), ([own = buckets.application, ...others]) =>
+      make(own, [...others, buckets.application])
     )
-  const make = (own: Shelf, others: ReadonlyArray<Shelf>) => shape({ own, others, readFile }, run, shelves.release)
-  return make(shelves.application, [])
+  const make = (own: Bucket, others: ReadonlyArray<Bucket>) => shape({ own, others, readFile }, run, buckets.release)
+  return make(buckets.application, [])
 })
 
 /**
- * Creates shelves in memory. The shelf of a run is dropped when its last scope closes.
+ * Creates buckets in memory. The bucket of a run is dropped when its last scope closes.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const memory = (): Shelves => {
+export const memory = (): Buckets => {
   const held = new Map<string, InMemory & { holders: number }>()
   const hold = (runId: string) => {
     let there = held.get(runId)
@@ -136,7 +136,7 @@ export const memory = (): Shelves => {
     return there
   }
   return {
-    application: inMemory().shelf,
+    application: inMemory().bucket,
     run: (runId) =>
       Effect.map(
         Effect.acquireRelease(
@@ -148,43 +148,43 @@ export const memory = (): Shelves => {
               there.clear()
             })
         ),
-        ({ shelf }) => shelf
+        ({ bucket }) => bucket
       ),
     release: () => Effect.void
   }
 }
 
 /**
- * Shares the shelf of a run between concurrent scopes.
+ * Shares the bucket of a run between concurrent scopes.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const shared = (
-  open: (runId: string) => Effect.Effect<Shelf, never, Scope.Scope>
-): Effect.Effect<Shelves["run"], never, Scope.Scope> =>
+  open: (runId: string) => Effect.Effect<Bucket, never, Scope.Scope>
+): Effect.Effect<Buckets["run"], never, Scope.Scope> =>
   Effect.map(RcMap.make({ lookup: open }), (runs) => (runId) => RcMap.get(runs, runId))
 
 /**
- * Caches a slower shelf, which is then read once for each medium.
+ * Caches a slower bucket, which is then read once for each medium.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const remembering = (shelf: Shelf): Shelf => {
+export const remembering = (bucket: Bucket): Bucket => {
   const known = new Map<string, StoredMedia>()
   const keep = (media: StoredMedia | undefined) => {
     if (media !== undefined) known.set(media.id, media)
     return media
   }
   return {
-    ...shelf,
+    ...bucket,
     find: (id) =>
       Effect.suspend(() => {
         const media = known.get(id)
-        return media === undefined ? Effect.map(shelf.find(id), keep) : Effect.succeed(media)
+        return media === undefined ? Effect.map(bucket.find(id), keep) : Effect.succeed(media)
       }),
-    add: (media, limit) => Effect.tap(shelf.add(media, limit), (there) => Effect.sync(() => keep(there)))
+    add: (media, limit) => Effect.tap(bucket.add(media, limit), (there) => Effect.sync(() => keep(there)))
   }
 }
 
@@ -206,7 +206,7 @@ export const sizeOf = ({ source }: Media.Media): number => {
 }
 
 /**
- * Returns the error for a full shelf.
+ * Returns the error for a full bucket.
  *
  * @category constructors
  * @since 0.1.0
@@ -216,14 +216,14 @@ export const full = (limit: number): LimitExceeded => new LimitExceeded({ limit:
 // ---------------------------------------------------------------- helpers
 
 interface InMemory {
-  readonly shelf: Shelf
+  readonly bucket: Bucket
   readonly clear: () => void
 }
 
 const inMemory = (): InMemory => {
   const media = new Map<string, StoredMedia>()
   let bytes = 0
-  const shelf: Shelf = {
+  const bucket: Bucket = {
     find: (id) => Effect.sync(() => media.get(id)),
     add: (added, limit) =>
       Effect.suspend(() => {
@@ -242,21 +242,21 @@ const inMemory = (): InMemory => {
     media.clear()
     bytes = 0
   }
-  return { shelf, clear }
+  return { bucket, clear }
 }
 
-/** The shelf to put media on, the other shelves to look them up on, and the reader of files. */
+/** The bucket to put media in, the other buckets to look them up in, and the reader of files. */
 interface Place {
-  readonly own: Shelf
-  readonly others: ReadonlyArray<Shelf>
+  readonly own: Bucket
+  readonly others: ReadonlyArray<Bucket>
   readonly readFile: ReadFile
 }
 
 // Each run has its own store, so the methods are defined once instead of in a closure per run.
 
 const find = Effect.fnUntraced(function* ({ others, own }: Place, id: string) {
-  for (const shelf of [own, ...others]) {
-    const media = yield* shelf.find(id)
+  for (const bucket of [own, ...others]) {
+    const media = yield* bucket.find(id)
     if (media !== undefined) return media
   }
 })
@@ -338,7 +338,7 @@ const admit = (
       )
 }
 
-/** Creates a store that puts media on one shelf and looks them up on all. */
+/** Creates a store that puts media in one bucket and looks them up in all. */
 const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreShape["release"]): MediaStoreShape => ({
   put: (media) => put(place, media),
   get: (id) => Effect.map(find(place, id), Option.fromUndefinedOr),

@@ -1,5 +1,5 @@
 /**
- * Converts media in messages: to content of their kind, to another source, and to references into the store of a run.
+ * Converts media in messages: to content of their kind, and to another source.
  * Also encodes media for durable stores, which keep the description as JSON text and the bytes separately.
  *
  * @since 0.1.0
@@ -10,13 +10,11 @@ import * as Schema from "effect/Schema"
 import * as Content from "../Content.ts"
 import type { MediaContent, OneSource } from "../Content.ts"
 import { StoreError } from "../KernelError.ts"
-import type { Limits } from "../Limits.ts"
 import * as Media from "../Media.ts"
 import type { Kind } from "../Media.ts"
-import type { MediaStoreShape as MediaStore, StoredMedia } from "../MediaStore.ts"
+import type { StoredMedia } from "../MediaStore.ts"
 import type { Message } from "../Message.ts"
 import type { MediaRef } from "../RunEvent.ts"
-import { extended, factsOf } from "../internal/words/messageFacts.ts"
 import { freeze } from "../kit/snapshot.ts"
 import * as Storable from "../kit/storable.ts"
 
@@ -85,56 +83,6 @@ export const withMedia = (
   Effect.map(changed(message.content, change), (content) =>
     content === message.content ? message : freeze({ ...message, content })
   )
-
-/**
- * The largest number of bytes of a medium inside a message.
- *
- * @category models
- * @since 0.1.0
- */
-export const inline = 65_536
-
-/**
- * * Returns how many bytes of a run's store may hold media of earlier messages. The rest is for its input and new media.
- *
- * @category getters
- * @since 0.1.0
- */
-export const roomBefore = ({ mediaBytes }: Limits): number => mediaBytes / 2
-
-/**
- * Moves media of more than `above` bytes into the store of a run and returns the messages with references to them.
- * Media that the store rejects stay in their messages, and so do media beyond `room` bytes. A list returned by this
- * function is not processed again.
- *
- * @category running
- * @since 0.1.0
- */
-export const shelved = (
-  messages: ReadonlyArray<Message>,
-  store: MediaStore,
-  room: number,
-  above: number
-): Effect.Effect<ReadonlyArray<Message>> => {
-  if (done.has(messages)) return Effect.succeed(messages)
-  if (!factsOf(messages).hasBytes) return Effect.succeed(extended(messages))
-  let left = room
-  const shelving = Effect.forEach(messages, (message) => {
-    const held = heldIn(message.content, above)
-    // Most messages hold no media.
-    if (held === 0 || held > left) return Effect.succeed(message)
-    left -= held
-    return withMedia(message, (part) =>
-      bytesIn(part, above) === 0
-        ? Effect.succeed(part)
-        : Effect.catch(
-            Effect.map(store.admit([part]), ([stored = part]) => stored),
-            () => Effect.succeed(part)
-          )
-    )
-  })
-  return Effect.tap(shelving, (shelved) => Effect.sync(() => done.add(shelved)))
-}
 
 /**
  * The stored description of a medium.
@@ -225,21 +173,6 @@ export const sizeOf = ({ source }: Record): number => {
  */
 export const corrupt = (detail: string): StoreError =>
   new StoreError({ operation: "read media", reason: "corrupt", detail })
-
-const done = new WeakSet<ReadonlyArray<Message>>()
-
-/** Returns the total bytes of the media in a content that are larger than `above`. */
-const heldIn = (parts: ReadonlyArray<Content.Content>, above: number): number => {
-  let held = 0
-  for (const part of parts) {
-    if (part.type === "tool_result") held += heldIn(part.content, above)
-    else if (Content.isMedia(part)) held += bytesIn(part, above)
-  }
-  return held
-}
-
-const bytesIn = ({ data }: MediaContent, above: number): number =>
-  data === undefined || data.byteLength <= above ? 0 : data.byteLength
 
 const changed = (
   parts: ReadonlyArray<Content.Content>,

@@ -7,7 +7,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { Call, CallResult } from "../Call.ts"
+import type { Call } from "../Call.ts"
 import { ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import { keyOf } from "../internal/state/state.ts"
@@ -42,18 +42,6 @@ export const storedAt = (
       ? Effect.succeed(state)
       : Effect.fail(new ConcurrentAppendError({ runId, expected: revision, actual: state.revision }))
   )
-
-/**
- * Returns the usage of a stored run as its parent counts it.
- *
- * @category getters
- * @since 0.1.0
- */
-export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<CallResult["spent"]> => ({
-  usage,
-  costUsd,
-  turns: turns.length
-})
 
 /**
  * Returns the stored children of an open turn by id: tasks of its plan, and called agents.

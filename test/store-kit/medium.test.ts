@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Content, MediaStore, Message, RunStore } from "kernai"
-import { shelved } from "../../src/store-kit/Medium.ts"
+import { admitMedia } from "../../src/store-kit/internal/admitMedia.ts"
 
 const image = (size: number, fill: number) => Content.image({ data: new Uint8Array(size).fill(fill) })
 const result = (...parts: ReadonlyArray<Content.Content>) => Message.make("tool", [Content.toolResult("c", parts)])
@@ -27,7 +27,7 @@ describe("media of a message that a run stores", () => {
           result(image(50, 7)),
           Message.make("user", [Content.image({ url: "https://x.test/a.png" })])
         ]
-        const given = yield* shelved(messages, store, 100, 6)
+        const given = yield* admitMedia(messages, store, 100, 6)
         assert.deepStrictEqual(
           given.map(({ content }) => placesOf(content)),
           [["text", 5, "stored"], [["text", "stored", 6]], [25, 26], [["stored"]], ["https://x.test/a.png"]]
@@ -37,7 +37,7 @@ describe("media of a message that a run stores", () => {
           given.map((message, at) => message === messages[at]),
           [false, false, true, false, true]
         )
-        assert.strictEqual(yield* shelved(given, store, 100, 0), given)
+        assert.strictEqual(yield* admitMedia(given, store, 100, 0), given)
       }).pipe(Effect.scoped, Effect.provide(MediaStore.layerMemory))
   )
 
@@ -46,7 +46,7 @@ describe("media of a message that a run stores", () => {
       const store = yield* MediaStore.MediaStore.use((media) => media.run("r"))
       const refused = new RunStore.StoreError({ operation: "put", reason: "unavailable", detail: "the disk is full" })
       const messages = [result(Content.text("drawn"), image(30, 1))]
-      const given = yield* shelved(messages, { ...store, admit: () => Effect.fail(refused) }, 100, 0)
+      const given = yield* admitMedia(messages, { ...store, admit: () => Effect.fail(refused) }, 100, 0)
       assert.strictEqual(given[0], messages[0])
     }).pipe(Effect.scoped, Effect.provide(MediaStore.layerMemory))
   )

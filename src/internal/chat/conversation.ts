@@ -9,16 +9,16 @@ import * as Effect from "effect/Effect"
 import { Limits } from "../../Limits.ts"
 import type { MediaStoreShape as MediaStore } from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
-import { roomBefore, shelved } from "../../store-kit/Medium.ts"
+import { admitMedia, roomBefore } from "../../store-kit/internal/admitMedia.ts"
 
 /** Stores the media of earlier messages for a run. */
-export const shelve = (
+export const storeMedia = (
   messages: ReadonlyArray<Message>,
   store: MediaStore | undefined
 ): Effect.Effect<ReadonlyArray<Message>> =>
   store === undefined
     ? Effect.succeed(messages)
-    : Effect.flatMap(Limits, (limits) => shelved(messages, store, roomBefore(limits), 0))
+    : Effect.flatMap(Limits, (limits) => admitMedia(messages, store, roomBefore(limits), 0))
 
 /**
  * Stores the media of a resumed run again, because a store in memory released them when the run stopped. The media of
@@ -27,6 +27,6 @@ export const shelve = (
  */
 export const lend = Effect.fnUntraced(function* (messages: ReadonlyArray<Message>, store: MediaStore | undefined) {
   const last = messages.findLast(({ role }) => role === "user")
-  if (store !== undefined && last !== undefined) yield* shelved([last], store, (yield* Limits).mediaBytes, 0)
-  yield* shelve(messages, store)
+  if (store !== undefined && last !== undefined) yield* admitMedia([last], store, (yield* Limits).mediaBytes, 0)
+  yield* storeMedia(messages, store)
 })

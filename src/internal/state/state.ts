@@ -141,6 +141,13 @@ export const sealed = (state: RunState): RunState => new State(state).seal()
 /** Returns the running status of a phase, a value shared by all runs. */
 export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??= { type: "running", phase })
 
+/** Returns the usage of a run as its parent counts it. */
+export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<Calls.CallResult["spent"]> => ({
+  usage,
+  costUsd,
+  turns: turns.length
+})
+
 /** Returns the current step for events. Turns count from 1, steps from 0. */
 export const stepOf = (state: RunState): number =>
   state.currentTurn === undefined ? Math.max(0, turnLog(state).length - 1) : state.currentTurn.turn - 1
