@@ -10,6 +10,7 @@
 import type * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -560,11 +561,24 @@ export const team = <R>(
  * @category combinators
  * @since 0.1.0
  */
-export const withOwnSkills = <R>(
-  registry: SkillRegistryShape,
-  agent: Agent<unknown, AnySkill<unknown>, R, unknown>,
-  services: Context.Context<R>
-): SkillRegistryShape => addOwnSkills(registry, Array.from(team(agent).values()), services)
+export const withOwnSkills: {
+  <R>(
+    agent: Agent<unknown, AnySkill<unknown>, R, unknown>,
+    services: Context.Context<R>
+  ): (registry: SkillRegistryShape) => SkillRegistryShape
+  <R>(
+    registry: SkillRegistryShape,
+    agent: Agent<unknown, AnySkill<unknown>, R, unknown>,
+    services: Context.Context<R>
+  ): SkillRegistryShape
+} = /* @__PURE__ */ dual(
+  3,
+  <R>(
+    registry: SkillRegistryShape,
+    agent: Agent<unknown, AnySkill<unknown>, R, unknown>,
+    services: Context.Context<R>
+  ): SkillRegistryShape => addOwnSkills(registry, Array.from(team(agent).values()), services)
+)
 
 /**
  * Returns the first invalid setting of an agent or of the agents it reaches, or undefined.

@@ -9,6 +9,7 @@
 
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
 import { BudgetExhaustedError, SpawnDenied } from "./KernelError.ts"
@@ -150,15 +151,18 @@ export const SpawnBudget: Schema.Codec<
  * @category combinators
  * @since 0.1.0
  */
-export const add = (self: Spent, that: Spent): Spent => ({
+export const add: {
+  (that: Spent): (self: Spent) => Spent
+  (self: Spent, that: Spent): Spent
+} = /* @__PURE__ */ dual(2, (self: Spent, that: Spent): Spent => ({
   tokens: self.tokens + that.tokens,
   costUsd: self.costUsd + that.costUsd
-})
+}))
 
 /**
  * Returns how much is left in each limited dimension, never less than zero.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const remaining = (

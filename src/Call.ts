@@ -160,7 +160,7 @@ const encoded = (text: string): string =>
 /**
  * Sorts results, which arrive as calls finish, into the order of the batch.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const inOrder = (
@@ -180,7 +180,7 @@ export const inOrder = (
  * escaped, so that it cannot open, close or forge a block; only a protocol's own message is shown as it is. With native
  * calls there is one tool message per call, with each medium preceded by its id.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const render = (
@@ -202,7 +202,7 @@ export const render = (
  * Returns results for the native calls of a message that have none: calls of a reply that was cut, or calls dropped by
  * a hook. Providers reject conversations in which a call has no result.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const unanswered = (reply: Message, answers: ReadonlyArray<Message>): ReadonlyArray<Message> => {

@@ -140,7 +140,7 @@ export const makeRunStore = Effect.fnUntraced(function* (
  * At any revision this is a conversation that every provider accepts, so a stopped run can be the history of another
  * one: a call without a result gets a result that says whether it was interrupted or never run.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const ofState = (state: RunState): ReadonlyArray<Message> => {

@@ -8,6 +8,7 @@
  * @since 0.1.0
  */
 
+import { dual } from "effect/Function"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import { defineBytes } from "./kit/snapshot.ts"
@@ -242,7 +243,7 @@ export const json = (value: unknown): Result.Result<Json, BlockValidationError> 
 /**
  * Returns the text form. Escape it before putting it into a prompt.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const toText: (content: Content) => string = Text.toText
@@ -250,7 +251,7 @@ export const toText: (content: Content) => string = Text.toText
 /**
  * Returns the text that replaces a medium the model cannot take: `[image unavailable: image/png]`.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const placeholder: (content: Type.MediaContent) => string = Text.placeholder
@@ -258,7 +259,7 @@ export const placeholder: (content: Type.MediaContent) => string = Text.placehol
 /**
  * Returns a content as it is shown to people and in exports: without redacted thinking.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const uiForm: (content: Content) => Content = Text.uiForm
@@ -266,7 +267,7 @@ export const uiForm: (content: Content) => Content = Text.uiForm
 /**
  * Returns the fields of a content that its type does not declare, under their wire names.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const extras: (content: Content) => JsonObject = Codec.extras
@@ -277,8 +278,12 @@ export const extras: (content: Content) => JsonObject = Codec.extras
  * @category combinators
  * @since 0.1.0
  */
-export const withContent = (result: Type.ToolResult, content: ReadonlyArray<Content>): Type.ToolResult =>
+export const withContent: {
+  (content: ReadonlyArray<Content>): (result: Type.ToolResult) => Type.ToolResult
+  (result: Type.ToolResult, content: ReadonlyArray<Content>): Type.ToolResult
+} = /* @__PURE__ */ dual(2, (result: Type.ToolResult, content: ReadonlyArray<Content>): Type.ToolResult =>
   Object.freeze({ ...result, content: Object.freeze(content.slice()) })
+)
 
 /**
  * Replaces the bytes of a medium by its id in a store.
@@ -286,10 +291,13 @@ export const withContent = (result: Type.ToolResult, content: ReadonlyArray<Cont
  * @category combinators
  * @since 0.1.0
  */
-export const withReference = (content: Type.MediaContent, fileId: string): Type.MediaContent => {
+export const withReference: {
+  (fileId: string): (content: Type.MediaContent) => Type.MediaContent
+  (content: Type.MediaContent, fileId: string): Type.MediaContent
+} = /* @__PURE__ */ dual(2, (content: Type.MediaContent, fileId: string): Type.MediaContent => {
   const { data: _bytes, ...rest } = content
   return Object.freeze({ ...rest, fileId })
-}
+})
 
 /**
  * Returns true for a content. Only its `type` is checked; the fields were checked when it was created.

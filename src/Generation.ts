@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 
+import { dual } from "effect/Function"
 import type { generation } from "./internal/words/modelCallSchema.ts"
 import type { TypeOf } from "./kit/schemas.ts"
 
@@ -32,9 +33,12 @@ export const empty: Generation = {}
  * @category combinators
  * @since 0.1.0
  */
-export const merge = (base: Generation, over: Generation): Generation => {
+export const merge: {
+  (over: Generation): (base: Generation) => Generation
+  (base: Generation, over: Generation): Generation
+} = /* @__PURE__ */ dual(2, (base: Generation, over: Generation): Generation => {
   if (over === empty) return base
   const given = Object.fromEntries(Object.entries(over).filter(([, value]) => value !== undefined && value !== null))
   const extra = { ...base.extra, ...over.extra }
   return { ...base, ...given, ...(Object.keys(extra).length > 0 ? { extra } : {}) }
-}
+})

@@ -253,7 +253,7 @@ export function layer(hooks: Given<unknown, unknown>): Layer.Layer<never, never,
 /**
  * Provides hooks with their services. Services of the running fiber win.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const close = <E, R>(hooks: Given<E, R>, services: Context.Context<R>): Hooks => {

@@ -9,6 +9,7 @@
 
 import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "./kit/json.ts"
 import * as Snapshot from "./kit/snapshot.ts"
@@ -108,12 +109,15 @@ export const fromUrl = (url: string, options?: Options): Media =>
  * @category combinators
  * @since 0.1.0
  */
-export const recognized = (media: Media, bytes: Uint8Array): Media => {
+export const recognized: {
+  (bytes: Uint8Array): (media: Media) => Media
+  (media: Media, bytes: Uint8Array): Media
+} = /* @__PURE__ */ dual(2, (media: Media, bytes: Uint8Array): Media => {
   const mimeType = mimeTypeIn(bytes, media.mimeType)
   if (mimeType === media.mimeType) return media
   const kind = media.kind === kindOf(media.mimeType) ? kindOf(mimeType) : media.kind
   return Object.freeze({ ...media, mimeType, kind })
-}
+})
 
 /**
  * Computes the id of a medium: from its bytes, or from the text of its path or URL.
@@ -121,7 +125,7 @@ export const recognized = (media: Media, bytes: Uint8Array): Media => {
  * Kind, MIME type and the contents of a file do not count, so two media may share an id. A store then rejects the
  * second.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const id = (media: Media): Effect.Effect<string> =>
@@ -133,7 +137,7 @@ export const id = (media: Media): Effect.Effect<string> =>
 /**
  * Returns the kind of a MIME type: `document` for anything but image, audio and video.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const kindOf = (mimeType: string): Kind => {
@@ -144,7 +148,7 @@ export const kindOf = (mimeType: string): Kind => {
 /**
  * Returns the MIME type of a file name or URL by its extension, or `application/octet-stream`.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const mimeTypeOf = (name: string): string => {

@@ -210,7 +210,7 @@ export const admit = ({ content, metadata = {} }: NewMemory): Effect.Effect<void
  * Returns a function that turns a text into a vector of length 1, with the embedder of the running fiber or else of the
  * layer. The function returns undefined without an embedder and after a failure.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Array | undefined>> = Effect.map(
@@ -320,7 +320,7 @@ const openingOf = (filter: JsonObject | undefined): string =>
  * cache the prefix of the prompt. A memory that fails is logged and left out. A prompt may have several sections, each
  * with a different `filter`; sections with the same filter become one.
  *
- * @category combinators
+ * @category constructors
  * @since 0.1.0
  */
 export const section = (
@@ -346,7 +346,7 @@ export const section = (
 /**
  * Renders entries for a prompt, escaped so that none of them can close the section.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const fragment = (entries: ReadonlyArray<MemoryEntry>): string => written(openingOf(undefined), entries)

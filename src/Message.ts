@@ -127,7 +127,7 @@ export const tool = (content: Input): Message => make("tool", content)
 /**
  * Returns a message as text: text parts joined, media as `[KIND:ID]`, other parts in their text form, without thinking.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const text = (message: Message): string => {
@@ -143,7 +143,7 @@ export const text = (message: Message): string => {
 /**
  * Returns the media of a message.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const media = (message: Message): ReadonlyArray<Content.MediaContent> => message.content.filter(Content.isMedia)

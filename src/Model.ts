@@ -40,7 +40,7 @@ export const guess = (id: string): ReadonlyArray<Capability> => {
 /**
  * Returns true if the model has all of these capabilities.
  *
- * @category combinators
+ * @category guards
  * @since 0.1.0
  */
 export const supports = (model: Model, ...capabilities: ReadonlyArray<Capability>): boolean =>
@@ -49,7 +49,7 @@ export const supports = (model: Model, ...capabilities: ReadonlyArray<Capability
 /**
  * Returns the kinds of media the model accepts, in the order of its capabilities.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const mediaInputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model, inputs)
@@ -57,7 +57,7 @@ export const mediaInputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model,
 /**
  * Returns the kinds of media the model produces, in the order of its capabilities.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const mediaOutputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model, outputs)
@@ -65,7 +65,7 @@ export const mediaOutputs = (model: Model): ReadonlyArray<Kind> => kindsOf(model
 /**
  * Returns true if two models have the same id and the same capabilities in the same order.
  *
- * @category combinators
+ * @category comparing
  * @since 0.1.0
  */
 export const isSame = (self: Model, that: Model): boolean =>
@@ -110,7 +110,7 @@ export const find = (provider: string, id: string): Model | undefined => {
  * Returns the dialect in which a model calls skills best: its own `dialect`, or that of its vendor in the catalogue, or
  * `blocks`.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const dialectOf = ({ dialect, provider }: Model): "blocks" | "tools" =>

@@ -209,7 +209,7 @@ export const pending = (plan: Plan): Plan =>
  * Prose is text that is neither blank nor JSON, and does not begin like JSON: with a brace, a bracket, a comment or a
  * code fence.
  *
- * @category combinators
+ * @category guards
  * @since 0.1.0
  */
 export const isProse = (text: string): boolean => {
@@ -224,7 +224,7 @@ export const isProse = (text: string): boolean => {
 /**
  * Returns true if a task runs beside others. The task decides only in a `mixed` plan.
  *
- * @category combinators
+ * @category guards
  * @since 0.1.0
  */
 export const isParallel = (strategy: Strategy, task: Task): boolean =>
@@ -235,7 +235,7 @@ export const isParallel = (strategy: Strategy, task: Task): boolean =>
  *
  * Every task counts as pending. In a valid plan each task is in a wave.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const waves = (plan: Plan): ReadonlyArray<Wave> =>
@@ -247,7 +247,7 @@ export const waves = (plan: Plan): ReadonlyArray<Wave> =>
 /**
  * Returns the ids in the order in which results are reported, whatever finishes first.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const completionOrder = (plan: Plan): ReadonlyArray<string> => named(plan, Graph.completionOrder(graph(plan)))
@@ -255,7 +255,7 @@ export const completionOrder = (plan: Plan): ReadonlyArray<string> => named(plan
 /**
  * Returns the plan in its wire form.
  *
- * @category combinators
+ * @category codecs
  * @since 0.1.0
  */
 export const toJson = (plan: Plan) => ({
@@ -267,7 +267,7 @@ export const toJson = (plan: Plan) => ({
 /**
  * Returns a task in its wire form.
  *
- * @category combinators
+ * @category codecs
  * @since 0.1.0
  */
 export const taskToJson = ({ agent, dependsOn, ...task }: Task) => ({

@@ -11,6 +11,7 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Decisions from "./internal/policy/decision.ts"
@@ -105,7 +106,10 @@ export const rules = (rules: Rules): Result.Result<PolicyShape, ConfigInvalid> =
  * @category combinators
  * @since 0.1.0
  */
-export const stricter: (a: Decision, b: Decision) => Decision = Decisions.stricter
+export const stricter: {
+  (b: Decision): (a: Decision) => Decision
+  (a: Decision, b: Decision): Decision
+} = /* @__PURE__ */ dual(2, Decisions.stricter)
 
 /**
  * Combines two policies: a callable is hidden if either hides it, and the stricter decision wins. The second policy is
@@ -114,7 +118,10 @@ export const stricter: (a: Decision, b: Decision) => Decision = Decisions.strict
  * @category combinators
  * @since 0.1.0
  */
-export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined): PolicyShape | undefined => {
+export const combine: {
+  (b: PolicyShape | undefined): (a: PolicyShape | undefined) => PolicyShape | undefined
+  (a: PolicyShape | undefined, b: PolicyShape | undefined): PolicyShape | undefined
+} = /* @__PURE__ */ dual(2, (a: PolicyShape | undefined, b: PolicyShape | undefined): PolicyShape | undefined => {
   if (a === undefined || b === undefined || a === b) return a ?? b
   return {
     visible: (name, scope) => shows(a, name, scope) && shows(b, name, scope),
@@ -125,12 +132,12 @@ export const combine = (a: PolicyShape | undefined, b: PolicyShape | undefined):
           : Effect.map(askPolicy(b, call), (second) => stricter(first, second))
       )
   }
-}
+})
 
 /**
  * Combines all policies of the given contexts. Each policy is asked once, and the strictest decision wins.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const among = (...contexts: ReadonlyArray<Context.Context<never>>): PolicyShape | undefined =>

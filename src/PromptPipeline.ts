@@ -51,7 +51,7 @@ export interface PromptPipelineShape {
  *
  * The text is cached while the parts it is made from stay the same.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const systemText = (context: PromptContext): string => {
@@ -157,7 +157,7 @@ export const estimateTokens: (text: string) => number = ofText
  * Replaces each `{{name}}` by its value, in one pass: inserted text is not searched again, and names without a value
  * stay. A name contains neither spaces nor braces.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const substitute = (template: string, values: JsonObject): string =>
@@ -177,7 +177,7 @@ export const substitute = (template: string, values: JsonObject): string =>
  * and its budget. A chat keeps the summary with its history, which stays complete: a later compaction summarizes only
  * the messages since.
  *
- * @category combinators
+ * @category constructors
  * @since 0.1.0
  */
 export const summarizer =

@@ -9,6 +9,7 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
@@ -79,11 +80,14 @@ export function layer(
  * @category combinators
  * @since 0.1.0
  */
-export const visible = (
-  protocols: ReadonlyArray<AnyProtocol>,
-  listed: ReadonlyArray<string> | undefined
-): ReadonlyArray<AnyProtocol> =>
-  listed === undefined ? protocols : protocols.filter((protocol) => listed.includes(protocol.name))
+export const visible: {
+  (listed: ReadonlyArray<string> | undefined): (protocols: ReadonlyArray<AnyProtocol>) => ReadonlyArray<AnyProtocol>
+  (protocols: ReadonlyArray<AnyProtocol>, listed: ReadonlyArray<string> | undefined): ReadonlyArray<AnyProtocol>
+} = /* @__PURE__ */ dual(
+  2,
+  (protocols: ReadonlyArray<AnyProtocol>, listed: ReadonlyArray<string> | undefined): ReadonlyArray<AnyProtocol> =>
+    listed === undefined ? protocols : protocols.filter((protocol) => listed.includes(protocol.name))
+)
 
 const make = (): ProtocolRegistryShape => {
   const protocols = new Map<string, AnyProtocol>()

@@ -234,7 +234,7 @@ export const lines = (write: (line: string) => void, options?: { readonly debug?
 /**
  * Formats milliseconds of the Clock as ISO 8601 with milliseconds and offset.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const timestamp = (at: number): string => new Date(at).toISOString().replace("Z", "+00:00")
@@ -242,7 +242,7 @@ export const timestamp = (at: number): string => new Date(at).toISOString().repl
 /**
  * Wraps a sink so that it cannot fail: errors it throws are dropped.
  *
- * @category combinators
+ * @category constructors
  * @since 0.1.0
  */
 export const guard = (sink: Sink): Sink => ({

@@ -41,7 +41,7 @@ export type { Delta, RunRecord } from "./RunRecord.ts"
  * Advances a run by one record. Pure: the same records give the same state, in any process. Throws if the first record
  * is not a `run_started`.
  *
- * @category combinators
+ * @category folding
  * @since 0.1.0
  */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => open(Fold.advance(state, record))
@@ -49,7 +49,7 @@ export const advance = (state: RunState | undefined, record: RunRecord): RunStat
 /**
  * Folds a whole journal. Returns undefined if it is empty.
  *
- * @category combinators
+ * @category folding
  * @since 0.1.0
  */
 export const fold = (records: Iterable<RunRecord>): RunState | undefined => {

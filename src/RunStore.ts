@@ -84,7 +84,7 @@ export {
  *   calls.map((call) => [call.callId, isPaid(call.idempotencyKey) ? { resolve: { output: [paid] } } : "retry"])
  * )
  *
- * @category combinators
+ * @category running
  * @since 0.1.0
  */
 export const inFlight = Effect.fn("RunStore.inFlight")(function* (
@@ -97,7 +97,7 @@ export const inFlight = Effect.fn("RunStore.inFlight")(function* (
  * Returns the records of a run and of all runs below it, oldest run first: what an export holds and a replay compares
  * with.
  *
- * @category combinators
+ * @category running
  * @since 0.1.0
  */
 export const recordsOf = Effect.fn("RunStore.recordsOf")(function* (
@@ -116,7 +116,7 @@ export const recordsOf = Effect.fn("RunStore.recordsOf")(function* (
  * of one of them. Runs that lists omit, such as those of a newer format, are invisible here, and so are their origins:
  * if several versions share a store, prune with the newest one.
  *
- * @category combinators
+ * @category running
  * @since 0.1.0
  */
 export const prune = Effect.fn("RunStore.prune")(function* (options: {

@@ -452,7 +452,7 @@ export const result: (
  * Converts a value returned by a skill into contents, media and JSON. Fails with the path of a value that is none of
  * these.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const toOutput: (value: unknown) => Result.Result<Outputs.Output, SkillResultInvalid> = Outputs.toOutput
@@ -460,7 +460,7 @@ export const toOutput: (value: unknown) => Result.Result<Outputs.Output, SkillRe
 /**
  * Removes the secrets known to a redactor from the output of a skill. Media contain no text.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const redactOutput: (output: Outputs.Output, redactor: Redactor | undefined) => Outputs.Output = Outputs.clean
@@ -469,7 +469,7 @@ export const redactOutput: (output: Outputs.Output, redactor: Redactor | undefin
  * Converts the failure of a skill to the error that a model reads: the message of a typed failure and the fields of its
  * schema, without secrets and up to `Limits.resultBytes`. A defect is logged and gets a fixed text.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const callError = (

@@ -9,6 +9,7 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -146,20 +147,23 @@ export const allowed = (skill: AnySkill, access: Access): string | undefined => 
  * @category combinators
  * @since 0.1.0
  */
-export const visible = (skills: ReadonlyArray<AnySkill>, access: Access): ReadonlyArray<AnySkill> => {
+export const visible: {
+  (access: Access): (skills: ReadonlyArray<AnySkill>) => ReadonlyArray<AnySkill>
+  (skills: ReadonlyArray<AnySkill>, access: Access): ReadonlyArray<AnySkill>
+} = /* @__PURE__ */ dual(2, (skills: ReadonlyArray<AnySkill>, access: Access): ReadonlyArray<AnySkill> => {
   const { agentSkills } = access
   if (agentSkills === undefined) return []
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
   const listed = agentSkills === "all" ? skills : agentSkills.flatMap((name) => byName.get(name) ?? [])
   // These are on the list already; looking up each one in a long list would take quadratic time.
   return listed.filter((skill) => allowed(skill, { ...access, agentSkills: "all" }) === undefined)
-}
+})
 
 /**
  * Returns at most `limit` skills whose names, descriptions and inputs match the words, best first. Returns none if no
  * word matches.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const search = (
@@ -187,7 +191,7 @@ export const search = (
 /**
  * Returns the text of `/skills`.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string => {
@@ -207,17 +211,20 @@ export const listing = (skills: ReadonlyArray<AnySkill>, model?: Model): string 
  * @category combinators
  * @since 0.1.0
  */
-export const aroundCalls = (
-  registry: SkillRegistryShape,
-  around: (skill: AnySkill) => AnySkill["call"]
-): SkillRegistryShape => {
-  const wrap = perObject((skill: AnySkill) => withCall(skill, { ...skill, call: around(skill) }))
-  return {
-    ...registry,
-    find: (name) => Option.map(registry.find(name), wrap),
-    all: Effect.map(registry.all, (all) => all.map(wrap))
+export const aroundCalls: {
+  (around: (skill: AnySkill) => AnySkill["call"]): (registry: SkillRegistryShape) => SkillRegistryShape
+  (registry: SkillRegistryShape, around: (skill: AnySkill) => AnySkill["call"]): SkillRegistryShape
+} = /* @__PURE__ */ dual(
+  2,
+  (registry: SkillRegistryShape, around: (skill: AnySkill) => AnySkill["call"]): SkillRegistryShape => {
+    const wrap = perObject((skill: AnySkill) => withCall(skill, { ...skill, call: around(skill) }))
+    return {
+      ...registry,
+      find: (name) => Option.map(registry.find(name), wrap),
+      all: Effect.map(registry.all, (all) => all.map(wrap))
+    }
   }
-}
+)
 
 const sources: ReadonlyArray<Source> = ["native", "mcp", "a2a", "skill-pack"]
 

@@ -9,6 +9,7 @@
  */
 
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Reducer_ from "effect/Reducer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -28,7 +29,7 @@ export { UsageInvalid }
  */
 export interface Usage extends TypeOf<typeof counts> {}
 
-const counts = lazily(() => {
+const counts = /* @__PURE__ */ lazily(() => {
   const Count = Schema.Natural.pipe(Schema.withDecodingDefaultKey(Effect.succeed(0)))
   return Schema.Struct({
     inputTokens: Count,
@@ -149,7 +150,7 @@ export const fromPromptCompletion = (counts: {
 /**
  * Returns the sum of input and output tokens, which include cached and reasoning tokens.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const total = (usage: Usage): number => usage.inputTokens + usage.outputTokens
@@ -160,19 +161,22 @@ export const total = (usage: Usage): number => usage.inputTokens + usage.outputT
  * @category combinators
  * @since 0.1.0
  */
-export const add = (self: Usage, that: Usage): Usage => ({
+export const add: {
+  (that: Usage): (self: Usage) => Usage
+  (self: Usage, that: Usage): Usage
+} = /* @__PURE__ */ dual(2, (self: Usage, that: Usage): Usage => ({
   inputTokens: self.inputTokens + that.inputTokens,
   cachedTokens: self.cachedTokens + that.cachedTokens,
   ...writes((self.cacheWriteTokens ?? 0) + (that.cacheWriteTokens ?? 0)),
   outputTokens: self.outputTokens + that.outputTokens,
   reasoningTokens: self.reasoningTokens + that.reasoningTokens,
   ...(self.partial === true || that.partial === true ? { partial: true } : {})
-})
+}))
 
 /**
  * `add` and `zero` as a reducer.
  *
- * @category combinators
+ * @category instances
  * @since 0.1.0
  */
 export const Reducer: Reducer_.Reducer<Usage> = /* @__PURE__ */ Reducer_.make(add, zero)
@@ -180,7 +184,7 @@ export const Reducer: Reducer_.Reducer<Usage> = /* @__PURE__ */ Reducer_.make(ad
 /**
  * Returns the cost of one call in US dollars. Input read from or written to a cache without its own price costs the same as other input.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const cost = (usage: Usage, price: Price): number => {
@@ -196,7 +200,7 @@ export const cost = (usage: Usage, price: Price): number => {
 /**
  * Returns the cost of a call in US dollars: 0 without usage or price, and if the cost is not finite.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const costOf = (usage: Usage | null | undefined, price: Price | undefined): number => {
@@ -208,7 +212,7 @@ export const costOf = (usage: Usage | null | undefined, price: Price | undefined
 /**
  * Returns the cost in US dollars of the calls that a vendor ran itself.
  *
- * @category combinators
+ * @category getters
  * @since 0.1.0
  */
 export const hostedCost = (calls: ReadonlyArray<{ readonly name: string }>, price: Price | undefined): number =>

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Arbitrary, Result, Schema } from "effect"
+import { Arbitrary, Result, Schema, pipe } from "effect"
 import { Model, type StreamPart, Usage } from "kernai"
 import { cases } from "./support/property.ts"
 
@@ -27,6 +27,7 @@ describe("Usage", () => {
     ([a, b, c]) => {
       assert.deepStrictEqual(Usage.add(a, Usage.zero), a)
       assert.deepStrictEqual(Usage.add(a, b), Usage.add(b, a))
+      assert.deepStrictEqual(pipe(a, Usage.add(b)), Usage.add(a, b))
       assert.deepStrictEqual(Usage.add(Usage.add(a, b), c), Usage.add(a, Usage.add(b, c)))
       const sum = Usage.Reducer.combineAll([a, b, c])
       assert.strictEqual(Usage.total(sum), Usage.total(a) + Usage.total(b) + Usage.total(c))

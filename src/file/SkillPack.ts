@@ -65,7 +65,7 @@ export const make: (files: Files, options?: Options) => SkillPackStoreShape = Pa
 /**
  * Returns the section of the prompt that lists skill packs: names and descriptions only.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const fragment = (skills: ReadonlyArray<Pick<SkillPack, "name" | "description">>): string =>
@@ -78,7 +78,7 @@ export const fragment = (skills: ReadonlyArray<Pick<SkillPack, "name" | "descrip
 /**
  * Returns the prompt section for an agent that may load skill packs, or an empty text.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const section = (context: PromptContext): Effect.Effect<string, SkillPackInvalid, SkillPackStore> => {

@@ -33,7 +33,7 @@ export {
    * Infers the transport of a server that does not name it: `stdio` with a command, `sse` if a whole segment of the
    * address's path is `sse`, otherwise `streamable_http`.
    *
-   * @category combinators
+   * @category getters
    * @since 0.1.0
    */
   inferTransport

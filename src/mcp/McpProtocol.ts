@@ -109,7 +109,7 @@ export interface Catalog<out R = never> {
 /**
  * Renders the result of a tool call, or any other value.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const render: (value: unknown) => Answer = Render.render
@@ -117,7 +117,7 @@ export const render: (value: unknown) => Answer = Render.render
 /**
  * Renders the contents of a resource.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const renderResource: (value: unknown) => Answer = Render.resource
@@ -125,7 +125,7 @@ export const renderResource: (value: unknown) => Answer = Render.resource
 /**
  * Renders the messages of a prompt.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const renderPrompt: (value: unknown) => Answer = Render.prompt
@@ -133,7 +133,7 @@ export const renderPrompt: (value: unknown) => Answer = Render.prompt
 /**
  * Returns an answer as one text, with a line for each medium. Data is included only if there is nothing else.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const textOf = ({ content }: Answer): string => {
@@ -149,7 +149,7 @@ export const textOf = ({ content }: Answer): string => {
 /**
  * Answers a request. Fails with a sentence about the problem if the request is wrong.
  *
- * @category combinators
+ * @category running
  * @since 0.1.0
  */
 export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text: string) {
@@ -188,7 +188,7 @@ export const answer = Effect.fnUntraced(function* <R>(catalog: Catalog<R>, text:
 /**
  * Returns the tool call in a request, or undefined for another request.
  *
- * @category combinators
+ * @category parsing
  * @since 0.1.0
  */
 export const toolCallOf = (text: string): ToolCall | undefined => {

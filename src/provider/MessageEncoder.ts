@@ -74,7 +74,7 @@ export const make: <A>(
 /**
  * Returns the texts among the pieces of a message, joined by `separator`. Default: the empty string.
  *
- * @category combinators
+ * @category rendering
  * @since 0.1.0
  */
 export const textOf: (pieces: ReadonlyArray<Parts.Piece>, separator?: string) => string = Parts.textOf

@@ -16,7 +16,7 @@ import { type Lasting, mediumOf, withMedia, withSource } from "./Medium.ts"
  * Returns a part of the user's message for a history. Media are embedded, because the media of a run are deleted with
  * it.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const ofPart = (
@@ -35,7 +35,7 @@ export const ofPart = (
  * Returns a message of a run for a history, with embedded media instead of ids. Media that cannot be found stay
  * references.
  *
- * @category combinators
+ * @category converting
  * @since 0.1.0
  */
 export const ofMessage = (message: Message, store: MediaStore | undefined): Effect.Effect<Message> =>

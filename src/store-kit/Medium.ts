@@ -6,6 +6,7 @@
  */
 
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Content from "../Content.ts"
 import type { MediaContent, OneSource } from "../Content.ts"
@@ -64,10 +65,14 @@ export type Lasting = { readonly data: Uint8Array } | { readonly url: string }
  * @category combinators
  * @since 0.1.0
  */
-export const withSource = (
-  { data: _data, fileId: _fileId, url: _url, ...named }: MediaContent,
-  source: Lasting
-): MediaContent => Content[named.type]({ ...named, ...source })
+export const withSource: {
+  (source: Lasting): (medium: MediaContent) => MediaContent
+  (medium: MediaContent, source: Lasting): MediaContent
+} = /* @__PURE__ */ dual(
+  2,
+  ({ data: _data, fileId: _fileId, url: _url, ...named }: MediaContent, source: Lasting): MediaContent =>
+    Content[named.type]({ ...named, ...source })
+)
 
 /**
  * Replaces the media of a message, including those in results. An unchanged message stays the same object, which a
@@ -76,13 +81,16 @@ export const withSource = (
  * @category combinators
  * @since 0.1.0
  */
-export const withMedia = (
-  message: Message,
-  change: (part: MediaContent) => Effect.Effect<Content.Content>
-): Effect.Effect<Message> =>
-  Effect.map(changed(message.content, change), (content) =>
-    content === message.content ? message : freeze({ ...message, content })
-  )
+export const withMedia: {
+  (change: (part: MediaContent) => Effect.Effect<Content.Content>): (message: Message) => Effect.Effect<Message>
+  (message: Message, change: (part: MediaContent) => Effect.Effect<Content.Content>): Effect.Effect<Message>
+} = /* @__PURE__ */ dual(
+  2,
+  (message: Message, change: (part: MediaContent) => Effect.Effect<Content.Content>): Effect.Effect<Message> =>
+    Effect.map(changed(message.content, change), (content) =>
+      content === message.content ? message : freeze({ ...message, content })
+    )
+)
 
 /**
  * The stored description of a medium.
