@@ -283,4 +283,45 @@ describe("a call that changes nothing", () => {
       assert.deepStrictEqual(seen, ["entered", "interrupted"])
     })
   )
+
+  it.effect("has its timeout from its start, however long the store takes for its launch", () =>
+    Effect.gen(function* () {
+      const memory = yield* RunStore.makeMemory
+      const store: RunStore.RunStoreShape = {
+        ...memory,
+        append: (records, state) => {
+          const appended = memory.append(records, state)
+          return records.some(({ op }) => op === "launch") ? Effect.delay(appended, "2 seconds") : appended
+        }
+      }
+      const slow = Skill.dynamic("look", {
+        description: "Never answers",
+        inputSchema: { type: "object" },
+        effects: "read",
+        timeout: "3 seconds",
+        execute: () => Effect.never
+      })
+      const result = yield* Effect.gen(function* () {
+        const provider = MockProvider.make(look, '<block type="final">done</block>')
+        const running = yield* Effect.forkChild(Kernel.run(agent, "go", { provider }))
+        yield* TestClock.adjust("10 seconds")
+        return yield* Fiber.join(running)
+      }).pipe(
+        Effect.provide(
+          Kernel.layerNoProvider.pipe(
+            Layer.provide([
+              Layer.orDie(SkillRegistry.layer(slow)),
+              Layer.orDie(ProtocolRegistry.layer()),
+              MediaStore.layerMemory,
+              Layer.succeed(RunStore.RunStore, store)
+            ])
+          )
+        )
+      )
+      assert.deepStrictEqual(
+        result.calls.map(({ durationMs }) => durationMs),
+        [3_000]
+      )
+    })
+  )
 })

@@ -9,7 +9,10 @@ import type { RunHead } from "../../RunStore.ts"
 
 /** How a run finds out that its process gives it up, or has lost it. */
 export interface RunClaim {
-  /** Called before each step of the run and of its children. A returned error stops the run at its last record. */
+  /**
+   * Called before each turn, each model call and each call of the run and of its children. A returned error stops the
+   * run at its last record.
+   */
   readonly stop: () => StopError | undefined
   /**
    * Called with the stored head of the root run right before a `write` skill of the run or of its children is entered.

@@ -79,13 +79,15 @@ const waitFor = Effect.fnUntraced(function* <A, E>(
   fiber: Fiber.Fiber<A, E>,
   restore: Run["restore"]
 ): Effect.fn.Return<Exit.Exit<A, E | TimedOut | FlushError>> {
+  const startedAt = now(run)
   const stored = yield* Effect.exit(flush(run))
   const stop = interruptCode(run, fiber, leaked)
   if (Exit.isFailure(stored)) {
     yield* stop
     return Exit.failCause(stored.cause)
   }
-  const ended = yield* Effect.onError(restore(Effect.timeoutOption(Fiber.await(fiber), timeout)), () => stop)
+  const left = Math.max(0, Duration.toMillis(timeout) - (now(run) - startedAt))
+  const ended = yield* Effect.onError(restore(Effect.timeoutOption(Fiber.await(fiber), left)), () => stop)
   if (Option.isSome(ended)) return ended.value
   yield* stop
   return Exit.fail(new TimedOut(timeout))
