@@ -169,11 +169,11 @@ export class UiFold {
     return [ofOutcome(callId, result, this.#asked.has(callId)), ...filesOf(contentsOf(result.output), this.#urlOf)]
   }
 
-  /** Returns the state of a task. That of a plan ends with its call. */
-  #taskIs({ agent, callId, childRunId }: TaskRef, status: "running" | "completed" | "failed"): ReadonlyArray<Chunk> {
+  /** Returns the state of a called agent, or of a task of a plan, which ends with its call. */
+  #taskIs({ agent, callId, childRunId, id }: TaskRef, status: "running" | "completed" | "failed") {
+    if (id === callId) return [data("agent", callId, { agent: agent ?? null, runId: childRunId, status })]
     const planned = this.#tasks.get(callId)
-    if (planned === undefined) return [data("agent", callId, { agent: agent ?? null, runId: childRunId, status })]
-    return status === "running" ? [task(planned, status)] : []
+    return planned !== undefined && status === "running" ? [task(planned, status)] : []
   }
 
   #finish(reason: string): Chunk {
