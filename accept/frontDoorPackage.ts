@@ -106,7 +106,7 @@ const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
   await attempt("the tarball holds what a user needs and no more", () => holds(packed)),
   await attempt("create-kernai has the eight templates", () => {
     const { stdout } = node([join(packed.clone, "create-kernai/create.mjs"), "--help"])
-    const names = ["hello", "chat", "approval", "mcp", "workflow", "multimodal", "web", "agents"]
+    const names = ["hello", "chat", "question", "mcp", "workflow", "multimodal", "web", "agents"]
     const missing = names.filter((name) => !stdout.includes(name))
     return { pass: missing.length === 0, figure: missing.length === 0 ? names.join(", ") : `missing: ${missing}` }
   }),

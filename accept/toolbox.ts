@@ -138,7 +138,7 @@ export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/Grammar.test.ts",
     "test/property/conversation.test.ts"
   ]),
-  ofFiles(tested, "kernai chat: talk, approvals, Ctrl-C, commands", ["test/cli/chat/terminalChat.test.ts"]),
+  ofFiles(tested, "kernai chat: talk, questions, Ctrl-C, commands", ["test/cli/chat/terminalChat.test.ts"]),
   await attempt("kernai chat approves a call, is killed, and goes on where it was", chat),
   ...(await ofPackage(async (packed) => [...(await declared(packed)), ...(await templates(packed))]))
 ]
