@@ -49,7 +49,7 @@ const declarations = () =>
       "--emitDeclarationOnly"
     ])
     const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
-      (file) => file.endsWith(".d.ts") && !/(^|\/)internal\/|^cli\//.test(file)
+      (file) => file.endsWith(".d.ts") && !/(^|\/)internal\/|^(?:cli|kit)\//.test(file)
     )
     const texts = files.map((file) => ({ file, text: readFileSync(join(folder, file), "utf8") }))
     const matches = (pattern: RegExp) =>

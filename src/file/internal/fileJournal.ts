@@ -66,18 +66,6 @@ export const make = (
     return state === undefined || state.revision < least ? undefined : state
   })
 
-  /** Returns the stored records of a run between two revisions, up to the first unreadable one. */
-  const between = Effect.fnUntraced(function* (log: Log.Log, { first, last }: Pick<Log.Line, "first" | "last">) {
-    const texts: Array<string> = []
-    for (let place = Log.start; ;) {
-      const next = yield* log.page(place)
-      for (const line of next.lines) if (line.last >= first && line.first <= last) texts.push(line.text)
-      if (next.place.seq >= last || next.place.offset === place.offset) break
-      place = next.place
-    }
-    return readAfter("", first - 1, texts, codec.decodeRecords).records
-  })
-
   /** Returns the state at the last record of a run, folded from the nearest stored part. */
   const load = Effect.fnUntraced(function* (runId: string) {
     const log = logs(Name.make(runId))
@@ -117,10 +105,27 @@ export const make = (
     log: logs,
     /** Returns the state of a run, by the name of its files, or undefined without records. */
     fold: (name: string) => fold(name, logs(name), Log.start, undefined),
-    between,
+    /** Returns the stored records of a run between two revisions, up to the first unreadable one. */
+    between: (log: Log.Log, line: Pick<Log.Line, "first" | "last">) => between(codec, log, line),
     load,
     reader
   }
 }
+
+/** Returns the stored records of a run between two revisions, up to the first unreadable one. */
+const between = Effect.fnUntraced(function* (
+  codec: RunCodec.RunCodec,
+  log: Log.Log,
+  { first, last }: Pick<Log.Line, "first" | "last">
+) {
+  const texts: Array<string> = []
+  for (let place = Log.start; ;) {
+    const next = yield* log.page(place)
+    for (const line of next.lines) if (line.last >= first && line.first <= last) texts.push(line.text)
+    if (next.place.seq >= last || next.place.offset === place.offset) break
+    place = next.place
+  }
+  return readAfter("", first - 1, texts, codec.decodeRecords).records
+})
 
 const unreadable = (runId: string, { seq }: Log.Place) => damaged(runId, seq + 1, "it cannot be read")
