@@ -27,6 +27,7 @@ import * as LegacySse from "./legacySse.ts"
 import * as Listing from "./listing.ts"
 import * as Metrics from "./mcpMetrics.ts"
 import type { Measure } from "./mcpMetrics.ts"
+import * as ReadableResult from "./readableResult.ts"
 import { isHttp } from "./serverEntry.ts"
 import { challengeOf } from "./requestFailure.ts"
 import * as Asks from "./serverAsks.ts"
@@ -133,7 +134,8 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     const few = firstOf(names)
     return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
   }
-  const agreed = requests.over(TaskCalls.over(Handshake.over(calls.over(wire.transport), handshake), handshake))
+  const tasks = TaskCalls.over(Handshake.over(calls.over(wire.transport), handshake), handshake)
+  const agreed = ReadableResult.over(requests.over(tasks))
   const transport = Listing.bounded(agreed, limits.fetchedBytes, leaveOut)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
     Effect.provideService(McpClient.Transport, transport)

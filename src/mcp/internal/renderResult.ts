@@ -49,7 +49,8 @@ const itemsOf = (value: unknown): ReadonlyArray<unknown> => {
   return [own(value, "type") === "text" ? value : json(value)]
 }
 
-const contentOf = (item: unknown): Content.Content => {
+/** Renders one block. */
+export const contentOf = (item: unknown): Content.Content => {
   if (typeof item === "string") return Content.text(item)
   if (!isRecord(item)) return Content.text(json(item))
   const type = own(item, "type")
@@ -68,7 +69,7 @@ const contentOf = (item: unknown): Content.Content => {
     case "resource_link":
       return typeof own(item, "uri") === "string" ? link(item) : omitted(type)
     default:
-      return omitted(type)
+      return typeof text === "string" ? Content.text(text) : omitted(type)
   }
 }
 
@@ -92,8 +93,8 @@ const embedded = (item: unknown): Content.Content => {
 // effect's client has decoded the bytes. Other answers still hold them as base64.
 const medium = (data: unknown, mimeType: unknown, kind: "image" | "audio" | undefined): Content.Content | undefined => {
   const bytes = typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data
-  if (!(bytes instanceof Uint8Array)) return undefined
-  const type = typeof mimeType === "string" ? mimeType : undefined
+  if (!(bytes instanceof Uint8Array) || (kind !== undefined && bytes.byteLength === 0)) return undefined
+  const type = typeof mimeType === "string" && mimeType !== "" ? mimeType : undefined
   const source = { data: bytes, ...(type === undefined ? {} : { mediaType: type }) }
   return mediumOf(kind ?? Media.kindOf(type ?? "application/octet-stream"), source)
 }
