@@ -60,7 +60,7 @@ export type ProtocolVersion = Entry["protocolVersion"]
 /** The settings of every server, whatever its transport. */
 interface Settings extends Pick<
   Entry,
-  "protocolVersion" | "connectTimeout" | "timeout" | "trustAnnotations" | "elicitation"
+  "protocolVersion" | "connectTimeout" | "timeout" | "progressTimeout" | "trustAnnotations" | "elicitation"
 > {
   readonly name: string
   readonly sampling?: SamplingSettings
@@ -178,7 +178,8 @@ export interface Options {
 
 /**
  * Creates a server that is reached by a transport of your own. Settings and their defaults are those of a server in a
- * config file: `connectTimeout` is `Limits.headersTimeout`, `timeout` is `Limits.skillTimeout`.
+ * config file: `connectTimeout` is `Limits.headersTimeout`, `timeout` is `Limits.skillTimeout`, and `progressTimeout` is
+ * `Limits.taskTimeout`.
  *
  * @example
  * const server = yield* McpConfig.custom("inbox", openSocket, { timeout: "10 seconds" })
@@ -194,18 +195,20 @@ export const custom = (
     readonly protocolVersion?: ProtocolVersion | undefined
     readonly connectTimeout?: Duration.Input | undefined
     readonly timeout?: Duration.Input | undefined
+    readonly progressTimeout?: Duration.Input | undefined
     readonly trustAnnotations?: boolean | undefined
     readonly elicitation?: boolean | undefined
     readonly sampling?: SamplingSettings | undefined
   } = {}
 ): Effect.Effect<CustomServer> =>
-  Effect.map(Limits, ({ headersTimeout, skillTimeout }) => ({
+  Effect.map(Limits, ({ headersTimeout, skillTimeout, taskTimeout }) => ({
     name,
     transport: "custom",
     open,
     protocolVersion: options.protocolVersion ?? "2025-11-25",
     connectTimeout: Duration.fromInputUnsafe(options.connectTimeout ?? headersTimeout),
     timeout: Duration.fromInputUnsafe(options.timeout ?? skillTimeout),
+    progressTimeout: Duration.fromInputUnsafe(options.progressTimeout ?? taskTimeout),
     trustAnnotations: options.trustAnnotations ?? false,
     elicitation: options.elicitation ?? true,
     ...(options.sampling === undefined ? {} : { sampling: options.sampling })

@@ -29,6 +29,7 @@ import * as McpSession from "./internal/mcpSession.ts"
 import * as Reconnect from "./internal/reconnect.ts"
 import * as ResourceWatch from "./internal/resourceWatch.ts"
 import { Failures } from "./internal/requestFailure.ts"
+import { Listener, type Progress } from "./internal/serverProgress.ts"
 import { Caller } from "./internal/serverRequests.ts"
 import type { McpServer, ProtocolVersion } from "./McpConfig.ts"
 
@@ -113,8 +114,14 @@ export interface CallOptions {
    * annotations are trusted, otherwise false.
    */
   readonly repeatable?: boolean | undefined
-  /** Default: the server's `timeout`. */
+  /** Time for the call, anew from each progress that the server reports. Default: the server's `timeout`. */
   readonly timeout?: Duration.Input | undefined
+  /**
+   * Maximum time of a call that reports progress. Default: the server's `progressTimeout`.
+   *
+   * @since 0.1.0
+   */
+  readonly progressTimeout?: Duration.Input | undefined
   /**
    * Checks the tool's current definition right before the call is sent. If it returns false, the call fails with reason
    * `not_found`.
@@ -343,10 +350,19 @@ const callTool = (server: McpServer, use: Reconnect.Use, failures: Failures, own
         if (!repeatable) yield* session.probe
         isSent = true
         const limit = Duration.fromInputUnsafe(options?.timeout ?? server.timeout)
+        const longest = Duration.max(
+          limit,
+          Duration.fromInputUnsafe(options?.progressTimeout ?? server.progressTimeout)
+        )
         const time = HostTime.make()
         const caller = { host: options?.host ?? own, run: options?.run, time }
-        const call = time.within(session.client.callTool({ tool, arguments: input }), "tools/call", limit)
-        return yield* session.measure("tools/call", Effect.provideService(call, Caller, caller), name)
+        const listener = yield* Listener
+        const onProgress = (progress: Progress) =>
+          Effect.andThen(time.renew, listener === undefined ? Effect.void : listener(progress))
+        const call = time
+          .within(session.client.callTool({ tool, arguments: input }), "tools/call", limit, longest)
+          .pipe(Effect.provideService(Caller, caller), Effect.provideService(Listener, onProgress))
+        return yield* session.measure("tools/call", call, name)
       })
     )
   })

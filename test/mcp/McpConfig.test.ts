@@ -143,7 +143,7 @@ servers:
 
   describe("refuses a key it does not know, and names the nearest one", () => {
     const known =
-      "transport, type, disabled, protocolVersion, connectTimeout, timeout, trustAnnotations, elicitation, sampling, command, args, env, inheritNetwork, cwd, url, headers, oauth"
+      "transport, type, disabled, protocolVersion, connectTimeout, timeout, progressTimeout, trustAnnotations, elicitation, sampling, command, args, env, inheritNetwork, cwd, url, headers, oauth"
     const cases: ReadonlyArray<readonly [object, string, string]> = [
       [{ command: "x", tiemout: "5 seconds" }, "tiemout", "; did you mean 'timeout'?"],
       [{ command: "x", Timeout: "5 seconds" }, "Timeout", "; did you mean 'timeout'?"],

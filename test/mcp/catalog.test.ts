@@ -23,6 +23,7 @@ const station = Effect.map(ToolPins.ToolPins, (pins) => {
         protocolVersion: "2025-11-25",
         connectTimeout: Duration.seconds(1),
         timeout: Duration.seconds(1),
+        progressTimeout: Duration.seconds(1),
         trustAnnotations: false,
         elicitation: true,
         inheritNetwork: false

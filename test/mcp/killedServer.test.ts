@@ -18,24 +18,15 @@ const freePort = Effect.promise(async () => {
   return typeof address === "object" && address !== null ? address.port : 0
 })
 
-/** Starts a process, and starts it again whenever it has been killed. */
+/** Starts a process. The effect waits until it listens again after it has been killed. */
 const started = Effect.fnUntraced(function* (port: number, log: string, ...more: ReadonlyArray<string>) {
-  let isOver = false
-  const run = () => {
-    const child = spawn(process.execPath, [script, String(port), log, ...more], { stdio: ["ignore", "pipe", "ignore"] })
-    child.once("exit", () => {
-      if (!isOver) current = run()
-    })
-    return child
-  }
-  let current = run()
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      isOver = true
-      current.kill("SIGKILL")
-    })
-  )
-  yield* Effect.promise(() => once(current.stdout, "data"))
+  let child: ReturnType<typeof run> | undefined
+  const run = () =>
+    spawn(process.execPath, [script, String(port), log, ...more], { stdio: ["ignore", "pipe", "ignore"] })
+  const start = Effect.promise(() => once((child = run()).stdout, "data"))
+  yield* Effect.addFinalizer(() => Effect.sync(() => child?.kill("SIGKILL")))
+  yield* start
+  return start
 })
 
 layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A server killed in a call", (it) => {
@@ -53,15 +44,14 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("A
       Effect.gen(function* () {
         const log = yield* Support.sideFile
         const port = yield* freePort
-        yield* started(port, log, ...(name === "legacy SSE" ? ["sse"] : []))
+        const restart = yield* started(port, log, ...(name === "legacy SSE" ? ["sse"] : []))
         const connection = yield* Support.connect({ url: `http://127.0.0.1:${port}${path}`, ...settings })
         yield* connection.tools
         const fates: Array<unknown> = []
         for (const way of ways) {
           const error = yield* Effect.flip(connection.callTool(way, {}))
           fates.push([way, error.reason])
-          console.log(way, error.reason, error.message)
-          yield* Effect.sleep("300 millis")
+          yield* restart
         }
         assert.deepStrictEqual(
           fates,

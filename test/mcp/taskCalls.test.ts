@@ -3,9 +3,10 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { Agent, Kernel, MediaStore, RunStore, type Skill } from "kernai"
 import type { McpClient, McpSchema } from "effect/ai"
-import { McpProtocol } from "effect/ai"
+import { McpClientError, McpProtocol } from "effect/ai"
 import { TestClock } from "effect/testing"
 import { MockProvider } from "kernai/testing"
+import { fateOf } from "../../src/mcp/internal/requestFailure.ts"
 import * as TaskCalls from "../../src/mcp/internal/taskCalls.ts"
 import { command, final } from "../support/blocks.ts"
 import { of } from "../support/kernel.ts"
@@ -117,6 +118,31 @@ layer(Layer.empty)("A task", (it) => {
       yield* TestClock.adjust("600 millis")
       yield* Fiber.interrupt(calling)
       assert.deepStrictEqual(sent.slice(1), ["tools/call", "tasks/get", "tasks/cancel"])
+    })
+  )
+
+  it.effect("that has begun on a server which is gone then is lost, and never counts as not sent", () =>
+    Effect.gen(function* () {
+      const { inner, sent } = server("working")
+      const refusals = [
+        new McpClientError.TransportError({ cause: { code: "ECONNREFUSED" } }),
+        new McpClientError.ClosedError({ sessionExpired: true })
+      ]
+      for (const reason of refusals) {
+        const gone: McpClient.Transport = {
+          ...inner,
+          request: (message, tool) =>
+            message.method === "tasks/get"
+              ? Effect.fail(new McpClientError.McpClientError({ reason }))
+              : inner.request(message, tool)
+        }
+        const transport = TaskCalls.over(gone, { capabilities })
+        yield* transport.request(list)
+        const calling = yield* Effect.forkChild(Effect.flip(transport.request(call)), { startImmediately: true })
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(fateOf(yield* Fiber.join(calling)), "lost")
+      }
+      assert.deepStrictEqual(sent, ["tools/list", "tools/call", "tools/list", "tools/call"])
     })
   )
 

@@ -1,4 +1,7 @@
-/** Limits the time of a server, not counting the time in which it waits for its host. */
+/**
+ * Limits the time of a server, not counting the time in which it waits for its host. A server that reports progress gets
+ * its time anew.
+ */
 
 import { McpClientError, TimeoutError } from "effect/ai/McpClientError"
 import * as Clock from "effect/Clock"
@@ -9,11 +12,14 @@ import * as Effect from "effect/Effect"
 export interface HostTime {
   /** Counts the time of an effect. Overlapping effects count once. */
   readonly during: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-  /** Fails if the server itself took longer. */
+  /** Gives the server its time anew, because it reported progress. */
+  readonly renew: Effect.Effect<void>
+  /** Fails if the server itself took longer than `limit` since its last report, or longer than `longest` in total. */
   readonly within: <A, E, R>(
     effect: Effect.Effect<A, E, R>,
     operation: string,
-    limit: Duration.Duration
+    limit: Duration.Duration,
+    longest: Duration.Duration
   ) => Effect.Effect<A, E | McpClientError, R>
 }
 
@@ -21,6 +27,9 @@ export const make = (): HostTime => {
   let open = 0
   let since = 0
   let waited = 0
+  let reportedAt = 0
+  let waitedBefore = 0
+  const inHost = (now: number) => waited + (open > 0 ? now - since : 0)
   const during: HostTime["during"] = (effect) =>
     Effect.acquireUseRelease(
       Effect.map(Clock.currentTimeMillis, (now) => {
@@ -32,21 +41,28 @@ export const make = (): HostTime => {
           if (--open === 0) waited += now - since
         })
     )
+  const renew = Effect.map(Clock.currentTimeMillis, (now) => {
+    reportedAt = now
+    waitedBefore = inHost(now)
+  })
   return {
     during,
-    within: (effect, operation, limit) =>
+    renew,
+    within: (effect, operation, limit, longest) =>
       Effect.raceFirst(
         effect,
         Effect.gen(function* () {
-          const startedAt = yield* Clock.currentTimeMillis
-          let left = Duration.toMillis(limit)
-          while (left > 0) {
-            yield* Effect.sleep(left)
+          yield* renew
+          const startedAt = reportedAt
+          for (;;) {
             const now = yield* Clock.currentTimeMillis
-            const inHost = waited + (open > 0 ? now - since : 0)
-            left = Duration.toMillis(limit) - (now - startedAt - inHost)
+            const left = Math.min(
+              Duration.toMillis(limit) - (now - reportedAt - (inHost(now) - waitedBefore)),
+              Duration.toMillis(longest) - (now - startedAt - inHost(now))
+            )
+            if (left <= 0) return yield* new McpClientError({ reason: new TimeoutError({ operation }) })
+            yield* Effect.sleep(left)
           }
-          return yield* new McpClientError({ reason: new TimeoutError({ operation }) })
         })
       )
   }

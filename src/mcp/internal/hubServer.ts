@@ -65,9 +65,9 @@ export class HubServer {
    * own limits.
    */
   timeout({ cleanUpTimeout }: Limits): Duration.Duration {
-    const { connectTimeout, timeout } = this.config
+    const { connectTimeout, progressTimeout, timeout } = this.config
     const asked = patienceOf(this.config, this.attendant)
-    const times = [timeout, connectTimeout, this.oauth?.patience ?? Duration.zero, asked]
+    const times = [Duration.max(timeout, progressTimeout), connectTimeout, this.oauth?.patience ?? Duration.zero, asked]
     return times.reduce((sum, time) => Duration.sum(sum, time), cleanUpTimeout)
   }
 

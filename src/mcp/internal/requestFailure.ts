@@ -34,6 +34,10 @@ export const fateOf = ({ reason }: McpClientError): Fate => {
   }
 }
 
+/** Returns the failure of a later request of a call. A refused one is lost, since the server has begun the call. */
+export const begunBefore = (error: McpClientError): McpClientError =>
+  fateOf(error) === "refused" ? JsonRpc.lost("the server was restarted during the call") : error
+
 /**
  * Returns the parameters of challenges, such as `Bearer resource_metadata="…", scope="…"`. The last one of a name wins.
  */

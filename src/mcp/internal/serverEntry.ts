@@ -101,7 +101,7 @@ export const versions = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25",
 const Version = Text.pipe(Schema.decodeTo(must(`must be one of ${versions.join(", ")}`, Schema.Literals(versions))))
 
 const or = Schema.withDecodingDefaultTypeKey
-const limit = (name: "headersTimeout" | "skillTimeout") => Effect.map(Limits, (limits) => limits[name])
+const limit = (name: "headersTimeout" | "skillTimeout" | "taskTimeout") => Effect.map(Limits, (limits) => limits[name])
 
 export const OAuthEntry = Schema.Struct({
   /** The id of a client that was registered by hand. Default: kernai registers itself if the server allows that. */
@@ -143,8 +143,10 @@ export const Entry = Schema.Struct({
   protocolVersion: Version.pipe(or(Effect.succeed("2025-11-25" as const))),
   /** Time for the server to start, and to list its tools, resources and prompts. Default: `Limits.headersTimeout`. */
   connectTimeout: Span.pipe(or(limit("headersTimeout"))),
-  /** Time for one call. Default: `Limits.skillTimeout`. */
+  /** Time for one call, anew from each progress that the server reports. Default: `Limits.skillTimeout`. */
   timeout: Span.pipe(or(limit("skillTimeout"))),
+  /** Maximum time of a call that reports progress. Default: `Limits.taskTimeout`. */
+  progressTimeout: Span.pipe(or(limit("taskTimeout"))),
   /** Trusts the server's annotations about which tools may be called twice. Default: false. */
   trustAnnotations: Flag.pipe(or(Effect.succeed(false))),
   /** Lets the server ask a person during a call. Default: true. */
@@ -164,7 +166,14 @@ export const Entry = Schema.Struct({
 }).annotate(mapping)
 type Entry = typeof Entry.Type
 
-const settings = ["protocolVersion", "connectTimeout", "timeout", "trustAnnotations", "elicitation"] as const
+const settings = [
+  "protocolVersion",
+  "connectTimeout",
+  "timeout",
+  "progressTimeout",
+  "trustAnnotations",
+  "elicitation"
+] as const
 
 /** The variables with which a process reaches a network through a proxy, and trusts its certificates. */
 export const networkVariables: ReadonlyArray<string> = [

@@ -17,6 +17,7 @@ import { isRecord, type Json, own } from "../../kit/json.ts"
 import { SamplingRefused } from "../../KernelError.ts"
 import type { HostTime } from "./hostTime.ts"
 import * as JsonRpc from "./jsonRpc.ts"
+import { begunBefore } from "./requestFailure.ts"
 import * as Asks from "./serverAsks.ts"
 
 /** The host for the calls of a fiber. */
@@ -138,7 +139,8 @@ const rounds = Effect.fnUntraced(function* (
 ): Effect.fn.Return<McpSchema.JsonRpcResponse, McpClientError> {
   let next = message
   for (let round = 1; round <= maxRounds; round++) {
-    const response = yield* inner.request(next, tool)
+    const request = inner.request(next, tool)
+    const response = yield* round === 1 ? request : Effect.mapError(request, begunBefore)
     const more = yield* timed(caller, moreFor(caller.host, response))
     if (more === undefined) return { ...response, id: message.id }
     next = { ...message, id: `${message.id}-${round}`, params: { ...message.params, ...more } }

@@ -16,6 +16,7 @@ import { isRecord, own } from "../../kit/json.ts"
 import { shorten } from "../../kit/text.ts"
 import type { Handshake } from "./handshake.ts"
 import * as JsonRpc from "./jsonRpc.ts"
+import { begunBefore } from "./requestFailure.ts"
 import { Listener } from "./serverProgress.ts"
 
 /** Creates a transport that calls tools as tasks if the server offers that. */
@@ -84,7 +85,9 @@ const run = Effect.fnUntraced(function* (
   // A server may respond with a result, or with an error.
   if (begun === undefined) return created
   const { taskId } = begun.task
-  const ask = (method: string) => inner.request({ jsonrpc: "2.0", id: `task-${nextId++}`, method, params: { taskId } })
+  // The server has started the task, so no later failure lets the call be sent again.
+  const ask = (method: string) =>
+    Effect.mapError(inner.request({ jsonrpc: "2.0", id: `task-${nextId++}`, method, params: { taskId } }), begunBefore)
   const cancel = Effect.ignore(Effect.timeoutOption(ask("tasks/cancel"), "1 second"))
   const ended = Effect.andThen(polled(begun.task, ask("tasks/get")), ask("tasks/result"))
   const response = yield* Effect.onInterrupt(ended, () => cancel)

@@ -115,6 +115,14 @@ const tools = {
   env: (id) => send({ id, result: text(JSON.stringify(process.env)) }),
   cwd: (id) => send({ id, result: text(process.cwd()) }),
   argv: (id) => send({ id, result: text(JSON.stringify(process.argv.slice(2))) }),
+  // Works for a time, and reports so, or not.
+  busy: async (id, { every, most = every, total }, { progressToken } = {}) => {
+    for (let at = every; at <= total; at += every) {
+      await new Promise((resolve) => setTimeout(resolve, every))
+      if (at <= most) send({ method: "notifications/progress", params: { progressToken, progress: at, total } })
+    }
+    send({ id, result: text("busy no more") })
+  },
   wait: (id) => {
     note(`waiting ${id}`)
     if (mode === "hanging") process.stderr.write("waiting for a lock\n")
@@ -249,7 +257,7 @@ const methods = {
     }
     send({ id, result: listed() })
   },
-  "tools/call": (id, params) => tools[params.name](id, params.arguments ?? {}),
+  "tools/call": (id, params) => tools[params.name](id, params.arguments ?? {}, params._meta),
   "resources/templates/list": (id, params) => {
     const templates = ["a", "b", "c"].map((name) => ({ name, uriTemplate: `x://${name}/{id}` }))
     if (mode === "null") return send({ id, result: { resourceTemplates: templates, nextCursor: null } })
