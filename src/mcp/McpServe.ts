@@ -8,7 +8,6 @@
  * @since 0.1.0
  */
 
-import type * as Arr from "effect/Array"
 import * as McpServer from "effect/ai/McpServer"
 import * as ByteSize from "effect/ByteSize"
 import * as Context from "effect/Context"
@@ -37,6 +36,7 @@ import type { SkillRegistry } from "../SkillRegistry.ts"
 import { protocols } from "./internal/announced.ts"
 import { clientInfo } from "./internal/handshake.ts"
 import * as LocalServer from "./internal/localServer.ts"
+import * as InputLines from "./internal/inputLines.ts"
 import * as ServeAgent from "./internal/serveAgent.ts"
 import * as ServerStream from "./internal/serverStream.ts"
 import * as ServeTools from "./internal/serveTools.ts"
@@ -140,7 +140,7 @@ export const stdio = (options: Options = {}): Effect.Effect<void, never, SkillRe
     const ended = yield* Deferred.make<void>()
     const end = Deferred.succeed(ended, undefined)
     const stdin = streams.stdin.pipe(
-      within(Bounds.frameLength),
+      InputLines.messages,
       Stream.onEnd(end),
       // Treats a broken input as ended, since the transport would read it again and wait.
       Stream.catchCause(() => Stream.fromEffectDrain(end))
@@ -261,16 +261,3 @@ const announced = (
       )
 
 const lowerCase = (text: string) => text.toLowerCase()
-
-/** Fails if a line is longer than the limit of a message. */
-const within = (limit: number) =>
-  Stream.mapAccumArrayEffect(
-    () => 0,
-    (open: number, chunks: Arr.NonEmptyReadonlyArray<Uint8Array>) => {
-      const length = chunks.reduce((length, chunk) => {
-        const end = chunk.lastIndexOf(10)
-        return end === -1 ? length + chunk.length : chunk.length - end - 1
-      }, open)
-      return length > limit ? Effect.fail("the line is too long") : Effect.succeed([length, chunks] as const)
-    }
-  )

@@ -591,6 +591,44 @@ describe("McpServe", () => {
       }).pipe(Effect.provide(registry), hurried)
     )
 
+    it.live("answers the messages that arrive with lines that are none, in one chunk or across chunks", () =>
+      Effect.gen(function* () {
+        const message = (id: number) => JSON.stringify({ jsonrpc: "2.0", ...calling("greet"), id })
+        const rubbish = [
+          "{oops",
+          "7",
+          "null",
+          '"text"',
+          "not json {",
+          "\u0000",
+          "{]",
+          `{"x":${"[".repeat(200)}`,
+          "\r",
+          "é"
+        ]
+        const bytes = rubbish.map((line, at) => {
+          const id = 10 + at * 3
+          return new TextEncoder().encode(
+            `${message(id)}\n${line}\n${message(id + 1)}\r\n${line}\n${message(id + 2)}\n`
+          )
+        })
+        const halves = bytes.flatMap((chunk) => [chunk.slice(0, chunk.length / 3), chunk.slice(chunk.length / 3)])
+        for (const chunks of [bytes, halves]) {
+          const output: Array<string> = []
+          yield* serving(Stream.concat(opened, Stream.fromIterable(chunks)), output)
+          const answered = output
+            .join("")
+            .trim()
+            .split("\n")
+            .map((line) => JSON.parse(line))
+          assert.deepStrictEqual(
+            answered.flatMap(({ id, result }) => (result?.content === undefined ? [] : [id])).toSorted((a, b) => a - b),
+            Array.from({ length: 3 * rubbish.length }, (_, at) => 10 + at)
+          )
+        }
+      }).pipe(Effect.provide(registry))
+    )
+
     it.live("waits for a slow call when its input ends", () => {
       const slow = Skill.make("slow", {
         description: "",
