@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { entities } from "./kit/text.ts"
+import { remover } from "./kit/encodedSecrets.ts"
 import { redact } from "./kit/redact.ts"
 
 /**
@@ -49,30 +50,20 @@ export const Redaction: Context.Reference<Redactor | undefined> = Context.Refere
 )
 
 /**
- * Creates a redactor. Known secrets are also found in their JSON and entity-escaped forms.
+ * Creates a redactor. Known secrets are also found in their JSON and entity-escaped forms. Those of at least eight
+ * characters are also found with changed case, and as base64, hexadecimal digits or percent encoding.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Redactor => {
-  const known = new Set<string>()
-  for (const secret of options.secrets ?? []) {
-    const value = Redacted.value(secret)
-    if (value.length < shortest) continue
-    known.add(value)
-    known.add(JSON.stringify(value).slice(1, -1))
-    known.add(entities(value))
-  }
-  // Longer secrets first, since one may be part of another.
-  const secrets = [...known].toSorted((a, b) => b.length - a.length)
+  const known = (options.secrets ?? [])
+    .map((secret) => Redacted.value(secret))
+    .filter((secret) => secret.length >= shortest)
+    .flatMap((secret) => [secret, JSON.stringify(secret).slice(1, -1), entities(secret)])
+  const clean = remover(known)
   const shapes = options.shapes ?? true
-  return {
-    text: (text) => {
-      let clean = text
-      for (const secret of secrets) if (clean.includes(secret)) clean = clean.replaceAll(secret, "<redacted>")
-      return shapes ? redact(clean) : clean
-    }
-  }
+  return { text: (text) => (shapes ? redact(clean(text)) : clean(text)) }
 }
 
 /**

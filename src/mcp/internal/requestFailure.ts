@@ -6,6 +6,7 @@
 import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
+import { remover } from "../../kit/encodedSecrets.ts"
 import { errorCode, isUnconnected, retryAfterDate, retryAfterNumber } from "../../kit/failedRequest.ts"
 import { redact } from "../../kit/redact.ts"
 import { McpError } from "../../KernelError.ts"
@@ -120,9 +121,7 @@ export class Failures {
   }
 
   private make(reason: McpError["reason"], detail: string): McpError {
-    // A secret may contain another one.
-    const secrets = [...this.secrets, ...this.tokens].toSorted((a, b) => b.length - a.length)
-    const masked = secrets.reduce((text, secret) => text.replaceAll(secret, "<redacted>"), detail)
+    const masked = remover([...this.secrets, ...this.tokens])(detail)
     const short = masked.length > maxDetail ? `${masked.slice(0, maxDetail)}…` : masked
     return new McpError({ server: this.server.name, reason, detail: redact(short) })
   }

@@ -5,6 +5,7 @@
  */
 
 import * as Effect from "effect/Effect"
+import { holdsPiece } from "../../kit/encodedSecrets.ts"
 import { retryAfterDate, retryAfterNumber } from "../../kit/failedRequest.ts"
 import {
   type FailedAttempt,
@@ -148,6 +149,7 @@ const codeShape = /^(?=.{2,48}$)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)$/
 const safeCode = (code: string | undefined, secrets: ReadonlyArray<string>): string | undefined =>
   code !== undefined &&
   codeShape.test(code) &&
+  !holdsPiece(code, secrets) &&
   !secrets.some((secret) => secret !== "" && (secret.includes(code) || code.includes(secret)))
     ? code
     : undefined

@@ -1,6 +1,7 @@
-/** Makes a vendor's own text about a failed call safe: bounded, and without the key or any piece of it. */
+/** Makes a vendor's own text about a failed call safe: bounded, and without the key or any piece of it, however encoded. */
 
 import type { VendorWords } from "../../KernelError.ts"
+import { withoutPieces } from "../../kit/encodedSecrets.ts"
 import { redact } from "../../kit/redact.ts"
 import { shorten } from "../../kit/text.ts"
 import { type Fields, fields, isFields, list, text } from "./readFields.ts"
@@ -29,7 +30,7 @@ const idHeaders = ["request-id", "x-request-id", "apim-request-id", "x-goog-requ
 /** Cuts the texts and removes secrets from them. Returns undefined if nothing is left. */
 export const safeWords = (words: VendorWords | undefined, secrets: ReadonlyArray<string>): VendorWords | undefined => {
   const entries = Object.entries(words ?? {}).flatMap(([key, value]) => {
-    const safe = shorten(redact(withoutSecrets(value.slice(0, readLength), secrets)), wordLength)
+    const safe = shorten(redact(withoutPieces(value.slice(0, readLength), secrets)), wordLength)
     return safe.trim() === "" ? [] : [[key, safe]]
   })
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
@@ -37,25 +38,6 @@ export const safeWords = (words: VendorWords | undefined, secrets: ReadonlyArray
 
 const wordLength = 2000
 const readLength = 2 * wordLength
-
-/** Removes every word that shares `pieceLength` characters with a secret, or is a piece of one. */
-const withoutSecrets = (said: string, secrets: ReadonlyArray<string>): string => {
-  const pieces = new Set<string>()
-  for (const secret of secrets) {
-    for (let at = 0; at + pieceLength <= secret.length; at++)
-      pieces.add(secret.slice(at, at + pieceLength).toLowerCase())
-  }
-  if (pieces.size === 0) return said
-  const holdsPiece = (word: string) => {
-    const lower = word.toLowerCase()
-    for (let at = 0; at + pieceLength <= lower.length; at++)
-      if (pieces.has(lower.slice(at, at + pieceLength))) return true
-    return false
-  }
-  return said.replace(/\S+/g, (word) => (holdsPiece(word) ? "<redacted>" : word))
-}
-
-const pieceLength = 5
 
 // Ignores an HTML page, which holds nothing about the call.
 const plainWords = (said: string): VendorWords => (/^\s*(<|$)/.test(said) ? {} : { message: said.trim() })
