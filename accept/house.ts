@@ -95,27 +95,37 @@ const eventTypes = (pattern: RegExp) => [
 
 /** Replaces a text that must be there. */
 const replaced = (text: string, from: string, to: string) => {
-  if (!text.includes(from)) throw new Error(`RunRecord.ts has no ${JSON.stringify(from)}`)
+  if (!text.includes(from)) throw new Error(`the sources have no ${JSON.stringify(from)}`)
   return text.replace(from, to)
 }
 
-/** `RunRecord.ts` with a stored event more: its schema, its interface, and its place in the union. */
-const withEvent = (text: string): string =>
-  [
-    ["  turn_completed: ", '  run_moved: lazily(() => event("run_moved", {})),\n  turn_completed: '],
-    ["export type PhaseEvent", 'export interface RunMoved extends Stored<"run_moved"> {}\n\nexport type PhaseEvent'],
-    ["  | TurnCompleted\n", "  | TurnCompleted\n  | RunMoved\n"]
-  ].reduce((text, [from = "", to = ""]) => replaced(text, from, to), text)
+/** What describes a stored event: its schema, its interface, and its place in the union. */
+const descriptions = {
+  "internal/state/recordSchema.ts": (text: string) =>
+    replaced(text, "  turn_completed: ", '  run_moved: lazily(() => event("run_moved", {})),\n  turn_completed: '),
+  "RunRecord.ts": (text: string) =>
+    replaced(
+      replaced(
+        text,
+        "export type PhaseEvent",
+        'export interface RunMoved extends Stored<"run_moved"> {}\n\nexport type PhaseEvent'
+      ),
+      "  | TurnCompleted\n",
+      "  | TurnCompleted\n  | RunMoved\n"
+    )
+}
 
-/** Files that a new stored event costs: the one that describes it, and those of `src` that the compiler refuses then. */
+/** Files that a new stored event costs: those that describe it, and those of `src` that the compiler refuses then. */
 const places = () =>
   attempt("files that a new stored event costs", () =>
     inFolder((folder) => {
       cpSync(src, join(folder, "src"), { recursive: true })
       for (const file of ["package.json", "tsconfig.json"]) cpSync(join(root, file), join(folder, file))
       symlinkSync(join(root, "node_modules"), join(folder, "node_modules"))
-      const described = join(folder, "src/RunRecord.ts")
-      writeFileSync(described, withEvent(readFileSync(described, "utf8")))
+      for (const [file, describe] of Object.entries(descriptions)) {
+        const described = join(folder, "src", file)
+        writeFileSync(described, describe(readFileSync(described, "utf8")))
+      }
       const project = join(folder, "tsconfig.event.json")
       writeFileSync(
         project,
@@ -123,7 +133,7 @@ const places = () =>
       )
       const compiled = node([join(root, "node_modules/typescript/bin/tsc"), "-p", project, "--noEmit"], { cwd: folder })
       const refused = [...new Set([...compiled.stdout.matchAll(/^src\/([^(]*)\(/gm)].map(([, file = ""]) => file))]
-      const files = ["RunRecord.ts", ...refused]
+      const files = [...new Set([...Object.keys(descriptions), ...refused])]
       // A state that ignores a stored event would be wrong, so the compiler must say so.
       return {
         pass: refused.includes("internal/state/advance.ts") && files.length <= 5,

@@ -25,7 +25,7 @@ import * as Wire from "./internal/store/runWire.ts"
 import { lazily } from "./kit/schemas.ts"
 import * as Snapshot from "./kit/snapshot.ts"
 import { StoreError } from "./KernelError.ts"
-import { status } from "./RunModel.ts"
+import { status } from "./internal/state/modelSchema.ts"
 import type { RunRecord, RunState, Status } from "./RunState.ts"
 
 /**

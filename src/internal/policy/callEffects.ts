@@ -7,15 +7,15 @@ import type { Call, Effects } from "../../Call.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 
-/** The registries of the skills and protocols that calls name. */
-interface Registries {
-  readonly skills: Pick<SkillRegistry["Service"], "find">
-  readonly protocols: Pick<ProtocolRegistry["Service"], "find">
-}
-
 /** Returns the effects of a call, which decide about resume, retry and the default policy. */
 export const effectsOf = (
-  { protocols, skills }: Registries,
+  {
+    protocols,
+    skills
+  }: {
+    readonly skills: Pick<SkillRegistry["Service"], "find">
+    readonly protocols: Pick<ProtocolRegistry["Service"], "find">
+  },
   { kind, name: called }: Pick<Call, "kind" | "name">
 ): Effects => {
   const name = called ?? ""

@@ -12,7 +12,7 @@
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import { stateFacts, turn } from "../../RunModel.ts"
+import { stateFacts, turn } from "../state/modelSchema.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { commonPrefix } from "../../kit/lists.ts"
 import { absent, lazily, lazilyFor, mapped, type TypeOf } from "../../kit/schemas.ts"

@@ -7,7 +7,7 @@
 
 import type * as Arr from "effect/Array"
 import * as Schema from "effect/Schema"
-import * as Records from "../../RunRecord.ts"
+import * as Records from "../state/recordSchema.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import { isEmpty } from "../../kit/json.ts"
 import { lazily, lazilyFor, mapped, otherwise, type TypeOf } from "../../kit/schemas.ts"
