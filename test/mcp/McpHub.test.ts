@@ -42,17 +42,19 @@ describe("McpHub", () => {
     Effect.gen(function* () {
       const { settings } = yield* Hub.scripted({ tools: [Hub.tool("read")] })
       const servers = {
-        slow: { ...settings, timeout: "10 minutes", connectTimeout: "30 seconds" },
-        quick: { ...settings, timeout: "1 second", connectTimeout: "30 seconds" }
+        slow: { ...settings, timeout: "10 minutes", progressTimeout: "10 minutes", connectTimeout: "30 seconds" },
+        quick: { ...settings, timeout: "1 second", progressTimeout: "1 second", connectTimeout: "30 seconds" },
+        patient: { ...settings, timeout: "1 second", progressTimeout: "5 minutes", connectTimeout: "30 seconds" }
       }
       yield* Effect.gen(function* () {
         const protocols = yield* ProtocolRegistry.ProtocolRegistry
         const limits = [
           Option.getOrThrow(protocols.find("mcp")).timeout,
           (yield* Hub.skill("mcp_slow__read")).timeout,
-          (yield* Hub.skill("mcp_quick__read")).timeout
+          (yield* Hub.skill("mcp_quick__read")).timeout,
+          (yield* Hub.skill("mcp_patient__read")).timeout
         ]
-        assert.deepStrictEqual(limits, [635, 635, 36].map(Duration.seconds))
+        assert.deepStrictEqual(limits, [635, 635, 36, 335].map(Duration.seconds))
       }).pipe(Effect.provide(Hub.hub(servers)))
     })
   )
@@ -80,7 +82,7 @@ describe("McpHub", () => {
         shown.push(server)
         return Authorization.browse(url)
       }
-      const times = { timeout: "1 second", connectTimeout: "30 seconds" }
+      const times = { timeout: "1 second", progressTimeout: "1 second", connectTimeout: "30 seconds" }
       const servers = { far: { url: server.url(), ...times }, near: { ...settings, ...times } }
       const use = McpHub.McpHub.use((hub) =>
         Effect.gen(function* () {

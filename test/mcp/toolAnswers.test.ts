@@ -207,7 +207,11 @@ describe("McpHub", () => {
           assert.strictEqual(yield* ask("prompts/get", { name: "greet", arguments: { who: 7 } }), "user: hello")
           assert.deepStrictEqual(
             one.calls().map((line) => JSON.parse(line)),
-            [{ name: "read", arguments: { a: 1 } }, { uri: "x://a" }, { name: "greet", arguments: { who: "7" } }]
+            [
+              { name: "read", arguments: { a: 1 }, _meta: { progressToken: "call-1" } },
+              { uri: "x://a" },
+              { name: "greet", arguments: { who: "7" } }
+            ]
           )
           assert.strictEqual(yield* sentence(ask("tools/call", { name: "nix" })), "tool not found: nix")
           assert.strictEqual(
