@@ -6,6 +6,7 @@ import { connect } from "node:net"
 import { inspect } from "node:util"
 import { Limits } from "kernai"
 import { TokenStore } from "kernai/mcp"
+import { Lookup } from "../../src/mcp/internal/dialedHost.ts"
 import * as Authorization from "../support/mcp/authorization.ts"
 import * as Support from "../support/mcp/connect.ts"
 import * as Http from "../support/mcp/httpServer.ts"
@@ -487,6 +488,7 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
         const addresses = ["10.0.0.1", "169.254.169.254", "192.168.1.1", "172.31.0.9", "100.64.0.1", "127.0.0.1"]
         const written = ["0x7f.1", "2852039166", "[::1]", "[fe80::1]", "[fd00::1]", "[::ffff:169.254.169.254]"]
         const names = ["localhost", "metadata.google.internal", "printer.local", "router", "a.localhost."]
+        names.push("127.0.0.1.nip.io", "app.10-0-0-1.sslip.io", "7f000001.nip.io", "localtest.me", "a.lvh.me")
         for (const host of [...addresses, ...written, ...names]) {
           issuer = `https://${host}`
           const error = yield* attempt
@@ -496,6 +498,59 @@ layer(Layer.mergeAll(Support.platform, TokenStore.layerMemory), { excludeTestSer
           assert.include((yield* attempt).message, "private address", host)
         }
         assert.deepStrictEqual(new Set(asked), new Set(["mcp.example.com", "auth.example.com"]))
+      })
+    )
+
+    it.effect("a name that resolves to a private address, whenever it is dialed", () =>
+      Effect.gen(function* () {
+        const asked: Array<string> = []
+        const addresses = new Map([
+          ["mcp.example.com", ["203.0.113.7"]],
+          ["auth.example.com", ["203.0.113.8", "2001:db8::8"]],
+          ["both.example.com", ["203.0.113.9", "127.0.0.1"]],
+          ["six.example.com", ["::ffff:10.0.0.1"]],
+          ["link.example.com", ["fe80::1%eth0"]],
+          ["inside.example.com", ["10.0.0.5"]],
+          ["sso.example.com", ["10.0.0.6"]]
+        ])
+        const lookup = (name: string) => Effect.sync(() => addresses.get(name) ?? [])
+        const attempt = (server: string, issuer: string, endpoint: string) => {
+          const client = HttpClient.make((request, url) => {
+            asked.push(url.hostname)
+            if (url.pathname === "/token") {
+              const token = { access_token: "t", token_type: "bearer" }
+              return Effect.succeed(HttpClientResponse.fromWeb(request, Response.json(token)))
+            }
+            const body = url.pathname.includes("oauth-protected-resource")
+              ? { resource: `https://${server}/mcp`, authorization_servers: [`https://${issuer}`] }
+              : {
+                  issuer: `https://${issuer}`,
+                  authorization_endpoint: "https://auth.example.com/authorize",
+                  token_endpoint: `https://${endpoint}/token`,
+                  code_challenge_methods_supported: ["S256"]
+                }
+            return Effect.succeed(HttpClientResponse.fromWeb(request, Response.json(body)))
+          })
+          const oauth = { clientId: "me", clientSecret: "mine", grant: "client_credentials" }
+          return prepare(`https://${server}/mcp`, oauth).pipe(
+            Effect.flatMap(({ auth }) => auth.credentials.renew("Bearer")),
+            Effect.provideService(HttpClient.HttpClient, client),
+            Effect.provideService(Lookup, lookup)
+          )
+        }
+        for (const host of ["both.example.com", "six.example.com", "link.example.com", "inside.example.com"]) {
+          for (const [issuer, endpoint] of [
+            [host, "auth.example.com"],
+            ["auth.example.com", host]
+          ] as const) {
+            const error = yield* Effect.flip(attempt("mcp.example.com", issuer, endpoint))
+            assert.include(error.message, "private address", host)
+          }
+        }
+        assert.deepStrictEqual(new Set(asked), new Set(["mcp.example.com", "auth.example.com"]))
+        // A server inside of a network may have its authorization server there, too.
+        assert.isTrue(yield* attempt("inside.example.com", "sso.example.com", "sso.example.com"))
+        assert.isTrue(yield* attempt("mcp.example.com", "auth.example.com", "auth.example.com"))
       })
     )
 

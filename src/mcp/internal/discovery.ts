@@ -1,7 +1,7 @@
 /**
  * Finds the authorization server of an MCP server. Addresses must be https, or http on loopback for a server on
- * loopback. Private and link-local addresses are allowed only for servers at such addresses, and every document must
- * name the server it was requested for, so that no server can impersonate another.
+ * loopback. Private and link-local addresses, and names that resolve to them, are allowed only for servers at such
+ * addresses, and every document must name the server it was requested for, so that no server can impersonate another.
  */
 
 import * as Effect from "effect/Effect"
@@ -16,6 +16,7 @@ import { parseJson } from "../../kit/json.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
+import { isAllowed } from "./dialedHost.ts"
 import { hostKind } from "./hostKind.ts"
 import { parametersOf } from "./requestFailure.ts"
 
@@ -120,7 +121,10 @@ export interface Answer {
   readonly body: unknown
 }
 
-/** Sends a request and reads a JSON response of at most 1 MiB. Fails after `Limits.connectTimeout`. */
+/**
+ * Sends a request and reads a JSON response of at most 1 MiB. Fails after `Limits.connectTimeout`, and if the host
+ * resolves to an address that the server may not name.
+ */
 export const fetchJson = Effect.fnUntraced(function* (
   server: HttpServer,
   client: HttpClient.HttpClient,
@@ -134,6 +138,9 @@ export const fetchJson = Effect.fnUntraced(function* (
   // The cause may show the request, which holds codes and tokens.
   const unreachable = failed("cannot be reached")
   return yield* Effect.gen(function* () {
+    if (!(yield* isAllowed(new URL(request.url), new URL(server.url)))) {
+      return yield* needsSignIn(server, `the authorization server of MCP server '${server.name}' is ${elsewhere}`)
+    }
     const { status, stream } = yield* Effect.catch(HttpClient.withScope(client).execute(request), unreachable)
     const bytes = yield* stream.pipe(
       Stream.catch(() => Stream.fromEffect(unreachable())),

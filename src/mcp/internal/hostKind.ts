@@ -2,14 +2,33 @@
 
 import { BlockList, isIP } from "node:net"
 
-type HostKind = "public" | "private" | "link-local" | "loopback"
+export type HostKind = "public" | "private" | "link-local" | "loopback"
 
-/** Returns the kind of the host of an address. Names are not looked up, only their endings count. */
-export const hostKind = ({ hostname }: URL): HostKind => {
+/** Returns the kind of a host by its address or its name. Names are not looked up. */
+export const hostKind = ({ hostname }: Pick<URL, "hostname">): HostKind => {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "")
   const family = isIP(host)
-  if (family === 0) return /^(?:.+\.)?localhost$/.test(host) ? "loopback" : isLocalName(host) ? "private" : "public"
-  return kinds.find(([, list]) => list.check(host, family === 4 ? "ipv4" : "ipv6"))?.[0] ?? "public"
+  if (family !== 0) return kindOf(host, family)
+  if (loopbackNames.test(host)) return "loopback"
+  return isLocalName(host) ? "private" : kindInName(host)
+}
+
+const kindOf = (address: string, family: number): HostKind =>
+  kinds.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0] ?? "public"
+
+// `localhost`, and public names that their owners point to loopback.
+const loopbackNames = /(?:^|\.)(?:localhost|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|localho\.st)$/
+
+/** Returns the kind of the address inside a name, as in `127.0.0.1.nip.io`, which services resolve to that address. */
+const kindInName = (host: string): HostKind => {
+  const dotted = [...host.matchAll(/(?<![\d])(\d{1,3})[.-](\d{1,3})[.-](\d{1,3})[.-](\d{1,3})(?![\d])/g)].map((found) =>
+    found.slice(1).map(Number).join(".")
+  )
+  const digits = [...host.matchAll(/(?<![\da-f])[\da-f]{8}(?=\.)/g)].map(([hex]) =>
+    [0, 2, 4, 6].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(".")
+  )
+  const found = [...dotted, ...digits].filter((address) => isIP(address) === 4).map((address) => kindOf(address, 4))
+  return found.find((kind) => kind !== "public") ?? "public"
 }
 
 // A name without a dot, or under a domain without public servers.
