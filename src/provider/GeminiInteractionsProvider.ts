@@ -394,7 +394,8 @@ const decoder = (reply: Reply): Decoder => {
     },
     end: () => {
       if (reason !== undefined) finish(reason)
-    }
+    },
+    hasEnded: () => reason !== undefined
   }
 }
 

@@ -327,7 +327,8 @@ const decoder = (reply: Reply): Decoder => {
     whole: take,
     end: () => {
       if (reason !== undefined) finish(reason)
-    }
+    },
+    hasEnded: () => reason !== undefined
   }
 }
 

@@ -228,7 +228,7 @@ const decoder = (reply: Reply): Decoder => {
     return undefined
   }
 
-  return { event: take, failed: () => failed, whole: take, end: () => undefined }
+  return { event: take, failed: () => failed, whole: take, end: () => undefined, hasEnded: () => reply.isFinished }
 }
 
 // Errors have a message but no code.

@@ -172,7 +172,8 @@ export const decoder = (reply: Reply): Decoder => {
     },
     end: () => {
       if (reason !== undefined) finish(reason)
-    }
+    },
+    hasEnded: () => reason !== undefined
   }
 }
 

@@ -77,7 +77,8 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     end: (isMarked) => {
       if (reason !== undefined) finish(reason)
       else if (isMarked && hasSpoken) finish("unknown")
-    }
+    },
+    hasEnded: () => reason !== undefined
   }
 }
 

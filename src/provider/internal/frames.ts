@@ -25,6 +25,8 @@ export interface Decoder {
   readonly whole: (value: Fields) => Fault | undefined
   /** The end of the reply: by the vendor's end mark, or because the body ended. */
   readonly end: (isMarked: boolean) => void
+  /** Returns true once the reason of the end has arrived: the reply is whole, and only its usage may be missing. */
+  readonly hasEnded: () => boolean
 }
 
 /** Splits the text of a body that arrives in pieces. */

@@ -210,18 +210,25 @@ const read = Effect.fnUntraced(function* (
 ) {
   const bytes = yield* Stream.toPull(response.stream)
   const named = (fault: Fault) => withRequestId(fault, response)
-  const timely = Effect.timeoutOrElse(
-    Effect.mapError(bytes, (error): Fault | Cause.Done =>
-      Cause.isDone(error) ? error : named({ reason: "disconnected", code: errorCode(error) })
-    ),
-    {
-      duration: limits.idleTimeout,
+  const received = Effect.mapError(bytes, (error): Fault | Cause.Done =>
+    Cause.isDone(error) ? error : named({ reason: "disconnected", code: errorCode(error) })
+  )
+  const within = (duration: Duration.Duration) =>
+    Effect.timeoutOrElse(received, {
+      duration,
       orElse: () =>
         Effect.fail(named({ reason: "timeout", note: `idleTimeout is ${Duration.format(limits.idleTimeout)}` }))
-    }
-  )
+    })
+  const timely = within(limits.idleTimeout)
   const reply = new Reply(limits)
-  const { finish, take } = reader(vendor, reply, boundOf(response, limits), limits)
+  const { finish, hasEnded, take } = reader(vendor, reply, boundOf(response, limits), limits)
+
+  // Once the reply has ended, bytes without content do not extend the wait for its usage.
+  let endsAt: number | undefined
+  const last = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    endsAt ??= now + Math.min(usageWait, Duration.toMillis(limits.idleTimeout))
+    return within(Duration.millis(Math.max(0, endsAt - now)))
+  })
 
   // Parts before a fault are delivered first, even if they arrive in the same read.
   let broken: Fault | undefined
@@ -231,6 +238,7 @@ const read = Effect.fnUntraced(function* (
     const parts = reply.out
     if (!Arr.isArrayNonEmpty(parts)) return pull
     reply.out = []
+    endsAt = undefined
     return Effect.succeed(parts)
   }
 
@@ -238,9 +246,11 @@ const read = Effect.fnUntraced(function* (
     if (reply.isFinished) return Effect.andThen(rest(bytes), Cause.done())
     return broken !== undefined
       ? Effect.fail(broken)
-      : Pull.matchEffect(timely, {
+      : Pull.matchEffect(hasEnded() ? last : timely, {
           onSuccess: (chunks) => deliver(take(chunks)),
-          onFailure: Effect.failCause,
+          // A reply that has ended is whole, whatever happens to its connection.
+          onFailure: (cause) =>
+            !Cause.hasInterrupts(cause) && finish() === undefined ? deliver(undefined) : Effect.failCause(cause),
           onDone: () => deliver(finish())
         })
   })
@@ -257,7 +267,8 @@ const reader = (vendor: Vendor, reply: Reply, bound: Bound, limits: Limits) => {
       event: (value) => (reply.isFinished ? undefined : explained(decoder.event(value), value)),
       failed: (value) => (reply.isFinished ? undefined : explained(decoder.failed(value), value)),
       whole: (value) => explained(decoder.whole(value), value),
-      end: decoder.end
+      end: decoder.end,
+      hasEnded: decoder.hasEnded
     },
     limits
   )
@@ -278,16 +289,19 @@ const reader = (vendor: Vendor, reply: Reply, bound: Bound, limits: Limits) => {
   }
 
   const finish = (): Fault | undefined => {
-    if (decode(utf8) === undefined) return { reason: "incomplete" }
-    const fault = frames.end()
-    if (fault !== undefined) return fault
+    const fault: Fault | undefined = decode(utf8) === undefined ? { reason: "incomplete" } : frames.end()
+    // After the end of the reply, half an event means nothing.
+    if (fault !== undefined && !(fault.reason === "incomplete" && decoder.hasEnded())) return fault
     decoder.end(false)
     if (reply.fault !== undefined) return reply.fault
     return reply.isFinished ? undefined : { reason: "incomplete" }
   }
 
-  return { take, finish }
+  return { take, finish, hasEnded: decoder.hasEnded }
 }
+
+/** The time in milliseconds to wait for the usage of a reply that has ended. */
+const usageWait = 2_000
 
 /** Returns the bound of a body: a close one if it is compressed, a generous one if it is plain. */
 const boundOf = (response: HttpClientResponse.HttpClientResponse, limits: Limits): Bound =>

@@ -175,7 +175,8 @@ export const decoder = (reply: Reply): Decoder => {
       if (text(response, "status") !== undefined) finish(response)
       return undefined
     },
-    end: () => undefined
+    end: () => undefined,
+    hasEnded: () => reply.isFinished
   }
 }
 
