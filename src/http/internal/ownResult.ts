@@ -24,7 +24,7 @@ export const resultOf = (
     runId: rest.runId,
     status: rest.status,
     agent: rest.agent,
-    output: agent?.typed === true ? outputOf(text) : text,
+    output: agent?.typed === true ? outputOf(text, agent.outputJsonSchema?.()["type"] === "string") : text,
     text,
     usage: rest.usage,
     costUsd: rest.costUsd,
@@ -43,7 +43,9 @@ export const resultOf = (
 }
 
 /** Reads the answer of an agent with an output schema: JSON, or a text that its schema accepts without quotes. */
-const outputOf = (text: string): Json => {
+const outputOf = (text: string, isText: boolean): Json => {
   const parsed = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))(text)
-  return parsed._tag === "Some" ? parsed.value : text
+  // Where any text is an answer, JSON in it is text, too.
+  if (parsed._tag === "None" || (isText && typeof parsed.value !== "string")) return text
+  return parsed.value
 }

@@ -17,7 +17,7 @@ import type { Outcome, RunState, Turn } from "../../RunState.ts"
 import * as Bounds from "../../kit/bounds.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { clip } from "../../kit/text.ts"
-import { readOutput } from "../run/conclude.ts"
+import { type Answer, readAnswer } from "../run/readAnswer.ts"
 import { type Run, currentTurn } from "../run/run.ts"
 import { turnLog } from "../state/state.ts"
 import { agentNames, canAct, isProtocol, isSearch, parametersOf, visibleProtocols } from "./permissions.ts"
@@ -41,8 +41,8 @@ export interface ReplyRules {
   readonly isUsed: (id: string) => boolean
   /** Reads the text of a command block as the parameters that its skill declares. */
   readonly parameters: (skill: string, text: string) => JsonObject
-  /** Decodes an answer by the agent's output schema. */
-  readonly readOutput: (text: string) => Result.Result<unknown, string>
+  /** Reads an answer by the agent's output schema. */
+  readonly readAnswer: (text: string) => Result.Result<Answer, string>
 }
 
 /** Returns the rules of the open turn. */
@@ -96,10 +96,10 @@ export const finished = (
   rules: ReplyRules,
   facts: ReadonlyArray<Fact>
 ): Meaning => {
-  const output = rules.readOutput(text)
-  return Result.isSuccess(output)
-    ? { outcome: { type, text }, calls: [], facts, output: output.success }
-    : corrected("output", InstructionBuilder.output(output.failure), facts)
+  const answer = rules.readAnswer(text)
+  return Result.isSuccess(answer)
+    ? { outcome: { type, text: answer.success.text }, calls: [], facts, output: answer.success.output }
+    : corrected("output", InstructionBuilder.output(answer.failure), facts)
 }
 
 /** Returns the meaning of a reply that gets a corrective instead of results. */
@@ -194,8 +194,8 @@ class RunRules implements ReplyRules {
     return parametersOf(this.#run, skill, text)
   }
 
-  readOutput(text: string): Result.Result<unknown, string> {
-    return readOutput(this.#run.agent, text)
+  readAnswer(text: string): Result.Result<Answer, string> {
+    return readAnswer(this.#run.agent, text)
   }
 }
 

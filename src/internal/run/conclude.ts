@@ -4,7 +4,6 @@
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as Schema from "effect/Schema"
 import {
   MaxStepsReached,
   MiddlewareTermination,
@@ -17,6 +16,7 @@ import { type RunResult, type RunState, type Status, answer, result } from "../.
 import { perObject } from "../../kit/perObject.ts"
 import { type JsonObject, isJsonObject } from "../../kit/json.ts"
 import { turnLog } from "../state/state.ts"
+import { readAnswer } from "./readAnswer.ts"
 import type { AnyAgent, EndError, Run } from "./run.ts"
 
 /** Returns the result of a run that stopped, or fails with the reason why it has none. */
@@ -59,33 +59,14 @@ export const storedOutput = (agent: AnyAgent, state: RunState): Result.Result<un
   const { currentTurn, runId } = state
   const outcome = currentTurn?.outcome ?? turnLog(state).last()?.outcome
   if (outcome?.type !== "final" && outcome?.type !== "prose") return Result.succeed(undefined)
-  const output = readOutput(agent, outcome.text)
-  if (Result.isSuccess(output)) return Result.succeed(output.success)
+  const read = readAnswer(agent, outcome.text)
+  if (Result.isSuccess(read)) return Result.succeed(read.success.output)
   // A later turn replaces this answer, so it need not fit.
   const isOld = currentTurn !== undefined && currentTurn.outcome === undefined
-  return isOld ? Result.succeed(undefined) : Result.fail(new OutputInvalid({ runId, detail: output.failure }))
+  return isOld ? Result.succeed(undefined) : Result.fail(new OutputInvalid({ runId, detail: read.failure }))
 }
-
-/** Decodes an answer with the agent's output schema. Fails with a sentence that describes the mismatch. */
-export const readOutput = (agent: AnyAgent, text: string): Result.Result<unknown, string> =>
-  agent.typed ? decoderOf(agent)(text.trim()) : Result.succeed(text)
 
 /** Returns the JSON Schema of a typed answer as text. Undefined for plain text. */
 export const outputSchema = (agent: AnyAgent): string | undefined => (agent.typed ? schemaOf(agent) : undefined)
 
 const schemaOf = perObject((agent: AnyAgent) => JSON.stringify(agent.outputJsonSchema?.() ?? {}))
-
-const decoderOf = perObject((agent: AnyAgent) => {
-  const decode = Schema.decodeUnknownResult(agent.output)
-  const read = (text: string) =>
-    Result.flatMap(
-      // Decoding deeply nested text with a recursive schema may overflow the stack.
-      Result.try({ try: () => decode(text), catch: () => "It cannot be read: it nests too deeply." }),
-      Result.mapError((error) => error.message)
-    )
-  // A string may be sent without its quotes. Text that begins like JSON must be JSON.
-  return (text: string): Result.Result<unknown, string> =>
-    Result.orElse(read(text), (reason) =>
-      /^["{[]/.test(text) ? Result.fail(reason) : Result.mapError(read(JSON.stringify(text)), () => reason)
-    )
-})
