@@ -25,6 +25,7 @@ import type { Decoder } from "./internal/frames.ts"
 import { type Piece, standIn, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
+import { ThinkTags } from "./internal/thinkTags.ts"
 
 /**
  * Options of the provider.
@@ -196,6 +197,7 @@ const toBody = (request: Request, messages: ReadonlyArray<ReadonlyArray<string>>
 const decoder = (reply: Reply): Decoder => {
   let isKnown = false
   let calls = 0
+  const content = new ThinkTags(reply)
 
   const take = (line: Fields): Fault | undefined => {
     if (line["error"] !== undefined && line["error"] !== null) {
@@ -207,8 +209,9 @@ const decoder = (reply: Reply): Decoder => {
     }
     const message = fields(line, "message")
     reply.thinking(string(message, "thinking") ?? "")
-    reply.text(string(message, "content") ?? "")
+    content.text(string(message, "content") ?? "")
     if (message?.["tool_calls"] !== undefined) {
+      content.end()
       for (const call of list(message, "tool_calls")) {
         const target = fields(call, "function")
         const key = String(calls++)
@@ -220,6 +223,7 @@ const decoder = (reply: Reply): Decoder => {
       }
     }
     if (line["done"] === true) {
+      content.end()
       reply.finish(finishReason(string(line, "done_reason"), reply.hasCalls), {
         inputTokens: { total: count(line, "prompt_eval_count") },
         outputTokens: { total: count(line, "eval_count") }

@@ -114,7 +114,7 @@ describe("a typed answer", () => {
       )
       const result = yield* Kernel.run(agent, "go", { provider: mock })
       assert.deepStrictEqual(result.output, { tags: [{}, { color: "red" }], none: null, count: 3 })
-      assert.include(Message.text(mock.messagesAt(1).at(-1) ?? Message.user("")), "count")
+      assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "count")
     }).pipe(Effect.provide(kernel()))
   )
 
@@ -129,7 +129,7 @@ describe("a typed answer", () => {
       const mock = MockProvider.make(...cases.map(([said]) => final(said)), final(oslo))
       yield* Kernel.run(city, "go", { provider: mock })
       for (const [index, [, ...named]] of cases.entries()) {
-        const corrective = Message.text(mock.messagesAt(index + 1).at(-1) ?? Message.user(""))
+        const corrective = Message.text(mock.messagesAt(index + 1)?.at(-1) ?? Message.user(""))
         for (const name of named) assert.include(corrective.replaceAll("&quot;", '"'), name)
       }
     }).pipe(Effect.provide(kernel()))

@@ -52,7 +52,7 @@ const readerOf = perObject((agent: AnyAgent) => {
       onFailure: ({ message }) => message
     })
 
-  return (reply) => {
+  return (reply: string): Result.Result<Answer, string> => {
     const text = withoutThinking(reply.trim())
     const whole = ofJson(text)
     if (Result.isSuccess(whole)) return whole

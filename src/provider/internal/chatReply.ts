@@ -11,6 +11,7 @@ import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./readFields.ts"
 import type { Reply } from "./replyParts.ts"
 import { promptTokens } from "./replyUsage.ts"
+import { ThinkTags } from "./thinkTags.ts"
 
 /** Reads chunks and whole completions. `name` is the name of the provider. */
 export const decoder = (name: string, reply: Reply): Decoder => {
@@ -22,9 +23,11 @@ export const decoder = (name: string, reply: Reply): Decoder => {
   let hasDeltas = false
   const keys = new Map<number, string>()
   const signed = new SignedParts(name, reply)
+  const content = new ThinkTags(reply)
 
   const finish = (given: FinishReason) => {
     if (reply.isFinished) return
+    content.end()
     signed.end()
     reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
   }
@@ -32,7 +35,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
   const say = (message: Fields | undefined, isWhole: boolean) => {
     thoughtOf(reply, message)
     signed.thought(message)
-    speak(reply, message?.["content"])
+    speak(reply, content, message?.["content"])
     const refusal = text(message, "refusal")
     if (refusal !== undefined) {
       refused = true
@@ -41,6 +44,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     reply.text(string(fields(message, "audio"), "transcript") ?? "")
     const pieces = callsOf(message)
     if (pieces.length === 0) return
+    content.end()
     const hasAll = pieces.length > 1 && pieces.length === reply.callCount
     pieces.forEach((piece, place) => {
       const key = readCall(reply, keys, piece, isWhole, hasAll ? keyAt(place) : undefined)
@@ -185,8 +189,8 @@ const addDetail = (details: Array<Detail>, piece: Fields): number => {
 }
 
 /** Reports content, which is text or a list of text and thinking parts. */
-const speak = (reply: Reply, content: unknown) => {
-  if (typeof content === "string") return reply.text(content)
+const speak = (reply: Reply, tags: ThinkTags, content: unknown) => {
+  if (typeof content === "string") return tags.text(content)
   if (!Array.isArray(content)) return
   for (const part of content) {
     if (!isFields(part)) continue
