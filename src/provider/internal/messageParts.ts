@@ -10,7 +10,7 @@
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
+import * as Blocks from "../../Block.ts"
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "../../kit/json.ts"
@@ -19,6 +19,7 @@ import { kindOf } from "../../Media.ts"
 import type { Message } from "../../Message.ts"
 import * as Model from "../../Model.ts"
 import type { MediaLookup, Request } from "../../Provider.ts"
+import { documentText, escapedBytes, essenceOf } from "./documentText.ts"
 import { isFields } from "./readFields.ts"
 
 /** A medium that can be sent: bytes as base64, or an address that the vendor reads itself. */
@@ -78,7 +79,7 @@ export const encoder = <A>(
 ) => {
   const kept = new WeakMap<Message, { readonly key: string; readonly value: A }>()
   return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<ReadonlyArray<A>, ProviderError> {
-    const key = `${request.tools.length > 0} ${hasHosted(request)} ${request.model.id} ${request.model.capabilities.join(" ")}`
+    const key = `${request.tools.length > 0} ${hasHosted(request)} ${readsBlocks(request)} ${request.model.id} ${request.model.capabilities.join(" ")}`
     const encoded: Array<A> = []
     for (let index = 0; index < request.messages.length; index++) {
       const message = request.messages[index]
@@ -100,6 +101,9 @@ export const encoder = <A>(
 }
 
 const hasHosted = ({ tools }: Request): boolean => tools.some(({ hosted }) => hosted !== undefined)
+
+// Without native calls a model acts by blocks, so no text may contain those of another.
+const readsBlocks = ({ tools }: Request): boolean => tools.every(({ hosted }) => hosted !== undefined)
 
 /** Joins the text pieces of a message. */
 export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => {
@@ -185,6 +189,10 @@ class Reader {
     return pieces
   }
 
+  #safe(text: string): string {
+    return readsBlocks(this.#request) ? Blocks.escape(text) : text
+  }
+
   #piece(part: Content): Piece | undefined {
     switch (part.type) {
       case "text":
@@ -207,7 +215,7 @@ class Reader {
           : { kind: "call", id: wireId(part.callId), name: part.name, input: part.input }
       case "tool_result":
         return this.#request.tools.length === 0
-          ? { kind: "text", text: Contents.toText(part) }
+          ? { kind: "text", text: this.#safe(Contents.toText(part)) }
           : {
               kind: "result",
               id: wireId(part.callId),
@@ -225,20 +233,28 @@ class Reader {
     const form = Model.mediaInputs(this.#request.model).includes(part.type)
       ? this.#settings.media[part.type]
       : undefined
-    const mediaType = part.mediaType ?? (data === undefined ? undefined : imageType(data)) ?? unknownType
+    const mediaType = typeIn(part)
     const fits = form?.types === undefined || form.types.includes(mediaType)
     const filename = part.type === "document" ? part.filename : undefined
     const facts = {
       kind: "media",
       type: part.type,
       mediaType,
-      ...(filename === undefined ? {} : { filename })
+      ...(filename === undefined ? {} : { filename: this.#safe(filename) })
     } as const
     if (form?.urls === true && fits && url !== undefined) return { ...facts, source: { url } }
-    if (form !== undefined && fits && data !== undefined) return { ...facts, source: { data: Base64.encode(data) } }
+    if (data === undefined) return standIn(facts)
+    const { isText, text } = documentText(part.type, mediaType, data)
+    // A text that cannot be read could hold anything.
+    if (isText && text === undefined) return standIn(facts)
+    if (form !== undefined && fits) {
+      const sent = text === undefined || !readsBlocks(this.#request) ? data : escapedBytes(text, data)
+      return { ...facts, source: { data: Base64.encode(sent) } }
+    }
     // Every model can read a text document.
-    const read = data === undefined || !mediaType.startsWith("text/") ? undefined : utf8Of(data)
-    return { kind: "text", text: read ?? Contents.placeholder(part) }
+    return text === undefined || !essenceOf(mediaType).startsWith("text/")
+      ? standIn(facts)
+      : { kind: "text", text: this.#safe(text) }
   }
 
   #isOwn(origin: Json | undefined): boolean {
@@ -269,10 +285,15 @@ const imageType = (bytes: Uint8Array): string | undefined => {
   return undefined
 }
 
-const utf8Of = (bytes: Uint8Array): string | undefined => {
-  const text = Result.try(() => new TextDecoder("utf-8", { fatal: true }).decode(bytes))
-  return Result.getOrUndefined(text)
-}
+/** Returns the media type of a medium. A text that is none, such as one with a block inside, counts as unknown. */
+const typeIn = ({ data, mediaType }: MediaContent): string =>
+  mediaType === undefined
+    ? ((data === undefined ? undefined : imageType(data)) ?? unknownType)
+    : typeShape.test(mediaType)
+      ? mediaType
+      : unknownType
+
+const typeShape = /^[\w.+-]{1,127}\/[\w.+-]{1,127}(?:\s*;\s*[\w.+-]{1,127}=[\w.+"-]{0,127})*$/
 
 const isNamed = (part: Content): boolean =>
   part.type === "tool_result" ? part.content.some(isNamed) : Contents.isMedia(part) && part.fileId !== undefined
