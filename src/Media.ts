@@ -70,7 +70,8 @@ export interface Options {
 }
 
 /**
- * Creates a medium from bytes, which are copied. If the bytes contradict `mimeType`, the type they have is used.
+ * Creates a medium from bytes, which are copied. A given kind and MIME type are kept, whatever the
+ * bytes look like; the bytes decide only for an empty type and `application/octet-stream`.
  *
  * Throws a `RangeError` for an unknown kind or a MIME type that is not a string.
  *
@@ -85,8 +86,8 @@ export const fromBytes = (bytes: Uint8Array, mimeType: string, options?: Omit<Op
 }
 
 /**
- * Creates a medium from a file. The file is read each time its bytes are needed. Its type follows from its name; if the
- * bytes contradict it when the medium is stored, the type they have is used.
+ * Creates a medium from a file. The file is read each time its bytes are needed. Its type follows from its name, unless it
+ * is given; if the bytes contradict the name when the medium is stored, the type they have is used.
  *
  * @category constructors
  * @since 0.1.0
@@ -104,7 +105,8 @@ export const fromUrl = (url: string, options?: Options): Media =>
   make({ _tag: "Url", url }, options?.mimeType ?? mimeTypeOf(url), options)
 
 /**
- * Returns a medium with the type that its bytes have, if they contradict its own.
+ * Returns a medium with the type that its bytes have, if its own was not given, or only follows from the name of a file
+ * and is contradicted by the bytes.
  *
  * @category combinators
  * @since 0.1.0
@@ -113,11 +115,28 @@ export const recognized: {
   (bytes: Uint8Array): (media: Media) => Media
   (media: Media, bytes: Uint8Array): Media
 } = /* @__PURE__ */ dual(2, (media: Media, bytes: Uint8Array): Media => {
-  const mimeType = mimeTypeIn(bytes, media.mimeType)
+  const { source } = media
+  const isName = source._tag === "Path" && media.mimeType === mimeTypeOf(source.path)
+  const mimeType = isName ? (contradiction(media.mimeType, bytes) ?? media.mimeType) : mimeTypeIn(bytes, media.mimeType)
   if (mimeType === media.mimeType) return media
   const kind = media.kind === kindOf(media.mimeType) ? kindOf(mimeType) : media.kind
   return Object.freeze({ ...media, mimeType, kind })
 })
+
+/**
+ * Returns the type that some bytes have, if it contradicts the declared one.
+ *
+ * Only types whose bytes are unmistakable are recognized. A name or a vendor may say more than the bytes do, such as a
+ * document inside of an archive, which is no contradiction.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const contradiction = (declared: string, bytes: Uint8Array): string | undefined => {
+  const found = signatures.find(({ matches }) => matches(bytes))
+  const name = essenceOf(declared)
+  return found === undefined || name === found.type || found.also?.test(name) === true ? undefined : found.type
+}
 
 /**
  * Computes the id of a medium: from its bytes, or from the text of its path or URL.
@@ -229,19 +248,13 @@ const mimeTypes: ReadonlyMap<string, string> = new Map([
   ["txt", "text/plain"]
 ])
 
-/**
- * Returns the declared type of some bytes, or the one that the bytes have when they contradict it.
- *
- * Only types whose bytes are unmistakable are recognized. A name or a vendor may say more than the bytes do, such as a
- * document inside of an archive: a declared type counts unless the bytes contradict it.
- */
+/** Returns the declared type of some bytes, or the one that the bytes have if none was declared. */
 const mimeTypeIn = (bytes: Uint8Array, declared: string): string => {
-  const found = signatures.find(({ matches }) => matches(bytes))
-  if (found === undefined) return declared
-  const name = declared.split(";", 1)[0]?.trim().toLowerCase() ?? ""
-  if (name === unknownType) return found.type
-  return name === found.type || found.also?.test(name) === true ? declared : found.type
+  const name = essenceOf(declared)
+  return name === "" || name === unknownType ? (contradiction(declared, bytes) ?? declared) : declared
 }
+
+const essenceOf = (mimeType: string): string => mimeType.split(";", 1)[0]?.trim().toLowerCase() ?? ""
 
 interface Signature {
   readonly type: string

@@ -163,6 +163,8 @@ export interface MediaRef {
   /** The id in the `MediaStore`. Absent for a medium that is given by its URL. */
   readonly fileId?: string
   readonly mediaType?: string
+  /** The type that the bytes have, if it contradicts the given `mediaType`, which counts. */
+  readonly bytesType?: string
 }
 
 /**

@@ -39,17 +39,25 @@ export const mediumOf = (kind: Kind, source: OneSource): MediaContent => {
 }
 
 /**
- * Returns references to the media among contents, for events and logs.
+ * Returns references to the media among contents, for events and logs. `bytesTypes` are the types of those media, by
+ * id, whose bytes contradict their own type.
  *
  * @category getters
  * @since 0.1.0
  */
-export const references = (contents: ReadonlyArray<Content.Content>): ReadonlyArray<MediaRef> =>
-  contents.filter(Content.isMedia).map(({ fileId, mediaType, type }) => ({
-    type,
-    ...(fileId === undefined ? {} : { fileId }),
-    ...(mediaType === undefined ? {} : { mediaType })
-  }))
+export const references = (
+  contents: ReadonlyArray<Content.Content>,
+  bytesTypes?: ReadonlyMap<string, string>
+): ReadonlyArray<MediaRef> =>
+  contents.filter(Content.isMedia).map(({ fileId, mediaType, type }) => {
+    const bytesType = fileId === undefined ? undefined : bytesTypes?.get(fileId)
+    return {
+      type,
+      ...(fileId === undefined ? {} : { fileId }),
+      ...(mediaType === undefined ? {} : { mediaType }),
+      ...(bytesType === undefined ? {} : { bytesType })
+    }
+  })
 
 /**
  * A source of a medium that does not depend on a run.

@@ -15,8 +15,9 @@ import {
 } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { final } from "../support/blocks.ts"
-import { kernel } from "../support/kernel.ts"
+import { kernel, of } from "../support/kernel.ts"
 import { agent } from "../support/echo.ts"
+import { told } from "../support/toolbox.ts"
 
 describe("media", () => {
   const png = Uint8Array.of(0x89, 0x50, 0x4e, 0x47)
@@ -29,6 +30,38 @@ describe("media", () => {
       const parts = mock.messagesAt(0)?.at(-1)?.content ?? []
       assert.deepInclude(parts[1], { type: "image", mediaType: "image/png" })
       assert.match(JSON.stringify(parts[1]), /media_[0-9a-f]{12}/)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("of a result keep their given type and kind, and the event says what their bytes are (BP-117)", () =>
+    Effect.gen(function* () {
+      const photo = Uint8Array.of(0xff, 0xd8, 0xff, 0xe0)
+      const mock = MockProvider.make('<block type="command" name="scan">{}</block>', final("seen"))
+      const scan = Skill.make("scan", {
+        description: "Scans",
+        input: Schema.Struct({}),
+        effects: "read",
+        execute: () =>
+          Effect.succeed([
+            Media.fromBytes(photo, "text/plain", { kind: "document" }),
+            Media.fromBytes(Uint8Array.of(...photo, 1), "image/jpeg")
+          ])
+      })
+      const run = yield* told({ ...agent, model: seeing, skills: [scan] }, "Scan it.", { provider: mock })
+      assert.strictEqual(run.text, "seen")
+      const [result] = of(run.events, "skill_result")
+      assert.deepStrictEqual(
+        result?.media?.map(({ bytesType, mediaType, type }) => [type, mediaType, bytesType]),
+        [
+          ["document", "text/plain", "image/jpeg"],
+          ["image", "image/jpeg", undefined]
+        ]
+      )
+      const parts = mock.messagesAt(1)?.at(-1)?.content ?? []
+      assert.deepInclude(
+        parts.find(({ type }) => type === "document"),
+        { mediaType: "text/plain" }
+      )
     }).pipe(Effect.provide(kernel()))
   )
 

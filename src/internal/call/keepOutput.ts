@@ -32,6 +32,8 @@ export interface Kept {
   readonly truncated: Truncated | undefined
   /** The ids of its stored media, in order. */
   readonly ids: ReadonlyArray<string>
+  /** The types of the bytes that contradict the given type of their medium, by its id. */
+  readonly bytesTypes?: ReadonlyMap<string, string>
 }
 
 /** Reads a returned value, stores its media, and truncates texts that are too long for a model. */
@@ -50,7 +52,35 @@ export const keep = (
       : Effect.succeed({ content, ...rest, truncated: undefined, ids })
   return media.length === 0 && content.every((part) => part.type === "text" || part.type === "data")
     ? kept(content)
-    : Effect.flatMap(run.media.admit([...content, ...media]), (all) => kept(all, idsOf(all.slice(content.length))))
+    : Effect.flatMap(run.media.admit([...content, ...media]), (all) =>
+        Effect.map(kept(all, idsOf(all.slice(content.length))), (done) => {
+          const bytesTypes = contradicted([...content, ...media], all)
+          return bytesTypes.size === 0 ? done : { ...done, bytesTypes }
+        })
+      )
+}
+
+/** Returns the types of the bytes of those media that are something else than they are called, by their ids. */
+const contradicted = (
+  given: ReadonlyArray<Content | Media.Media>,
+  stored: ReadonlyArray<Content>
+): ReadonlyMap<string, string> => {
+  const types = new Map<string, string>()
+  for (const [index, part] of given.entries()) {
+    const reference = stored[index]
+    if (reference === undefined || !Contents.isMedia(reference) || reference.fileId === undefined) continue
+    const [declared, bytes] = declaredIn(part)
+    const type = declared === undefined || bytes === undefined ? undefined : Media.contradiction(declared, bytes)
+    if (type !== undefined && type !== reference.mediaType) types.set(reference.fileId, type)
+  }
+  return types
+}
+
+const declaredIn = (
+  part: Content | Media.Media
+): readonly [type?: string | undefined, bytes?: Uint8Array | undefined] => {
+  if ("type" in part) return Contents.isMedia(part) ? [part.mediaType, part.data] : []
+  return part.source._tag === "Bytes" ? [part.mimeType, part.source.bytes] : []
 }
 
 /** Sets the ids of the stored media in a returned value. */

@@ -214,7 +214,7 @@ const skillAnswer = (
       skill,
       callId,
       output: shown(run, value),
-      ...mediaIn(content),
+      ...mediaIn(content, kept.bytesTypes),
       durationMs,
       ...facts,
       ...(truncated && { truncated: true })
@@ -339,7 +339,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
           })
         : Effect.map(keep(run, value, toAnswer), (kept) => ({
             output: kept.content,
-            event: event(kept.value, mediaIn(kept.content))
+            event: event(kept.value, mediaIn(kept.content, kept.bytesTypes))
           }))
     },
     concerns: concernsCall,
@@ -353,9 +353,12 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
 }
 
 /** Returns references to the media of an answer, for its event. */
-const mediaIn = (content: ReadonlyArray<Contents.Content>): { readonly media: ReadonlyArray<MediaRef> } | undefined => {
+const mediaIn = (
+  content: ReadonlyArray<Contents.Content>,
+  bytesTypes?: ReadonlyMap<string, string>
+): { readonly media: ReadonlyArray<MediaRef> } | undefined => {
   if (!content.some(Contents.isMedia)) return undefined
-  return { media: references(content) }
+  return { media: references(content, bytesTypes) }
 }
 
 const firstText = ({ content }: Message): string => Contents.toText(content[0] ?? Contents.text(""))
