@@ -72,6 +72,12 @@ export interface Limits {
    */
   readonly maxRetryAfter: Duration.Duration
   /**
+   * Number of times in a turn that a request is repaired, after the vendor refused it for a content that it names or for
+   * its length. The content is left out, or the conversation is shortened, and `repair` of `model_restarted` says so. 0
+   * fails the run with the refusal. Default: 1.
+   */
+  readonly requestRepairs: number
+  /**
    * Number of consecutive empty replies after which the model is asked again. One more fails the run with
    * `EmptyReplies`. Default: 2.
    */
@@ -132,6 +138,7 @@ export const defaults: Limits = {
   appendTimeout: Duration.seconds(10),
   modelAttempts: 3,
   maxRetryAfter: Duration.minutes(1),
+  requestRepairs: 1,
   emptyReplies: 2,
   fetchedBytes: 20 * 1024 * 1024,
   resultBytes: 200_000,
@@ -183,6 +190,7 @@ export const make = (options: Options): Limits => ({
   appendTimeout: time(options, "appendTimeout", { isFinite: true }),
   modelAttempts: count(options, "modelAttempts", { minimum: 1, isFinite: true }),
   maxRetryAfter: time(options, "maxRetryAfter", { mayBeZero: true }),
+  requestRepairs: count(options, "requestRepairs", { isFinite: true }),
   emptyReplies: count(options, "emptyReplies", { isFinite: true }),
   fetchedBytes: count(options, "fetchedBytes"),
   resultBytes: count(options, "resultBytes"),

@@ -68,6 +68,22 @@ export type Status = TypeOf<typeof Schemas.status>
 export interface PromptDelta extends TypeOf<typeof Schemas.promptDelta> {}
 
 /**
+ * A content or message that a repair left out. `message` is its index in the conversation before the repair.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LeftOut extends TypeOf<typeof Schemas.leftOut> {}
+
+/**
+ * The repair of a request that the vendor refused: what was left out, and the change of the conversation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Repair extends TypeOf<typeof Schemas.repair> {}
+
+/**
  * Differences between the model call of a turn and the settings of the agent.
  *
  * @category models

@@ -46,7 +46,10 @@ export interface TurnPrepared extends Stored<"turn_prepared"> {}
 /** The model is about to be asked. */
 export interface ModelStarted extends Stored<"model_started"> {}
 
-/** The model is about to be asked again, because the run stopped during the previous request. */
+/**
+ * The model is about to be asked again: the run stopped during the previous request, its reply was withdrawn, or the
+ * vendor refused a content, which `repair` leaves out.
+ */
 export interface ModelRestarted extends Stored<"model_restarted"> {}
 
 /** The reply arrived, with its meaning for the run. */

@@ -6,8 +6,9 @@
 
 import * as Effect from "effect/Effect"
 import type { BudgetExhaustedError } from "../../KernelError.ts"
-import { EmptyReplies, LoopDetected } from "../../KernelError.ts"
+import { EmptyReplies, LoopDetected, ProviderError } from "../../KernelError.ts"
 import { observed } from "../../kit/foreignCode.ts"
+import type { Repair } from "../../RunModel.ts"
 import { turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
@@ -18,6 +19,7 @@ import { intent } from "../model/intent.ts"
 import { callModel } from "../model/modelCall.ts"
 import type { ModelReply } from "../model/modelReply.ts"
 import { completedDraft, keepMedia, refusal, replyEvents, wantsRestart } from "../model/modelReply.ts"
+import { repairOf } from "../model/repair.ts"
 import { type ReplyRules, repetition, replyRules } from "../model/meaning.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { handOver } from "./handOver.ts"
@@ -38,9 +40,9 @@ export function* startTurn(run: Run): Effect.fn.Return<void, StartError> {
 
 // ---------------------------------------------------------------- model
 
-/** Starts another attempt, after the run or the reply was interrupted. */
-export function* restartModel(run: Run): Effect.fn.Return<void, AskError> {
-  record(run, { type: "model_restarted", attempt: currentTurn(run).attempt + 1 })
+/** Starts another attempt, after the run or the reply was interrupted, or with a repaired request. */
+export function* restartModel(run: Run, repair?: Repair): Effect.fn.Return<void, AskError> {
+  record(run, { type: "model_restarted", attempt: currentTurn(run).attempt + 1, ...(repair && { repair }) })
   const observer = run.hooks.onModelRestarted
   if (observer === undefined) return
   yield* flush(run)
@@ -49,18 +51,29 @@ export function* restartModel(run: Run): Effect.fn.Return<void, AskError> {
 
 /**
  * Stores pending records, calls the model and records what its reply means. Returns the parts of the reply. A complete
- * reply is recorded even while the run is being interrupted. A refused one is requested again if a middleware wants it.
+ * reply is recorded even while the run is being interrupted. A refused one is requested again if a middleware wants it, and a
+ * refused request once its content is repaired.
  */
-export function* readReply(run: Run): Effect.fn.Return<ModelReply["raw"], AskError> {
+export function* readReply(
+  run: Run,
+  repairs: number = run.limits.requestRepairs
+): Effect.fn.Return<ModelReply["raw"], AskError> {
   yield* flush(run)
-  const read = yield* Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
+  const called = Budget.reserving(run.budget, run.state.depth, run.restore, callModel(run))
+  const read = yield* Effect.catchTag(called, "ProviderError", (error) => Effect.succeed(error))
+  if (read instanceof ProviderError) {
+    const repair = repairs > 0 ? yield* repairOf(run, read) : undefined
+    if (repair === undefined) return yield* read
+    yield* restartModel(run, repair)
+    return yield* readReply(run, repairs - 1)
+  }
   const reply = yield* keepMedia(run, read)
   const refused = refusal(reply)
   if (refused !== undefined) {
     if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
     if (!(yield* wantsRestart(run, refused))) return yield* Effect.failCause(refused)
     yield* restartModel(run)
-    return yield* readReply(run)
+    return yield* readReply(run, repairs)
   }
   const fault = recordMeaning(run, reply, yield* replyRules(run))
   if (fault !== undefined) return yield* Effect.fail(fault)

@@ -170,7 +170,10 @@ const ofWork = (event: RunEvent): Entry | undefined => {
 const ofRun = (event: RunEvent): Entry | undefined => {
   switch (event.type) {
     case "model_restarted":
-      return warn("llm.restart", [["attempt", event.attempt]])
+      return warn("llm.restart", [
+        ["attempt", event.attempt],
+        ["left_out", event.repair?.leftOut.map(({ type }) => type).join(" ")]
+      ])
     case "model_call_failed":
       return error("llm.call_failed", event.error, [
         ["model", event.model],

@@ -221,8 +221,12 @@ const storedData = (event: PhaseEvent): JsonObject => {
     case "turn_prepared":
       return { model: event.model, dialect: event.dialect, tools: event.tools }
     case "model_started":
-    case "model_restarted":
       return { attempt: event.attempt }
+    case "model_restarted":
+      return {
+        attempt: event.attempt,
+        ...(event.repair && { reason: event.repair.reason, left_out: event.repair.leftOut.map(({ type }) => type) })
+      }
     case "model_completed":
       return {
         model: event.model,

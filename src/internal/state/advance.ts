@@ -6,7 +6,7 @@
 
 import { resultOf } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Phase, PromptDelta, RunState } from "../../RunModel.ts"
+import type { Phase, PromptDelta, Repair, RunState } from "../../RunModel.ts"
 import type { Delta, PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
 import { Growing } from "../../kit/lists.ts"
@@ -59,6 +59,7 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
     case "model_started":
     case "model_restarted":
       if (next.currentTurn !== undefined) next.currentTurn = { ...next.currentTurn, attempt: event.attempt }
+      if (event.type === "model_restarted" && event.repair !== undefined) repair(next, event.repair)
       return enter(next, "model_started", record)
     case "model_completed":
       takeReply(next, event)
@@ -190,6 +191,19 @@ const prepare = (next: State, event: Extract<PhaseEvent, { type: "turn_prepared"
     ...(args === undefined ? {} : { args }),
     ...(same ? {} : { before: { prompt: before.array, system } })
   }
+}
+
+/** Repairs the conversation, and the one that a rewind returns to. */
+const repair = (next: State, { prompt }: Repair): void => {
+  const old = promptLog(next).array
+  next.setPrompt(extend(promptLog(next), prompt))
+  const { before } = next.currentTurn ?? {}
+  if (next.currentTurn === undefined || before === undefined) return
+  const repaired = promptLog(next).array
+  const isSame = before.prompt.length === old.length && before.prompt.every((message, index) => message === old[index])
+  if (!isSame && repaired.length !== old.length) return
+  const messages = isSame ? repaired : before.prompt.map((message) => repaired[old.indexOf(message)] ?? message)
+  next.currentTurn = { ...next.currentTurn, before: { ...before, prompt: messages } }
 }
 
 const extend = (prompt: Growing<Message>, delta: PromptDelta): Growing<Message> =>

@@ -107,6 +107,23 @@ export const promptDelta = lazilyFor((content: ContentCodec) =>
   })
 )
 
+export const leftOut = lazily(() =>
+  Schema.Struct({
+    /** The type of the content, or `message` for a whole message. */
+    type: Schema.String,
+    message: Schema.Int,
+    mediaType: Schema.optionalKey(Schema.String)
+  })
+)
+
+export const repair = lazilyFor((content: ContentCodec) =>
+  Schema.Struct({
+    reason: Schema.Literals(["invalid_request", "context_length"]),
+    leftOut: Schema.Array(leftOut()),
+    prompt: promptDelta(content)
+  })
+)
+
 export const modelArgs = lazily(() =>
   Schema.Struct({
     model: Schema.optionalKey(Model),

@@ -65,7 +65,13 @@ export const events = {
     })
   ),
   model_started: lazily(() => event("model_started", { attempt: Schema.Int })),
-  model_restarted: lazily(() => event("model_restarted", { attempt: Schema.Int })),
+  model_restarted: lazilyFor((content: ContentCodec) =>
+    event("model_restarted", {
+      attempt: Schema.Int,
+      /** What is left out of the request, because the vendor refused it. */
+      repair: Schema.optionalKey(Model.repair(content))
+    })
+  ),
   model_completed: lazilyFor((content: ContentCodec) =>
     event("model_completed", {
       /** The model that replied, as `provider/model`; it may be a fallback. */
