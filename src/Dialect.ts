@@ -27,7 +27,16 @@ import * as Snapshot from "./kit/snapshot.ts"
 import { LimitExceeded } from "./KernelError.ts"
 import type { Limits } from "./Limits.ts"
 import { kindOf } from "./Media.ts"
-import type { File, Finish, HostedResult, Metadata, ReportedUsage, StreamPart, ToolCall } from "./StreamPart.ts"
+import type {
+  File,
+  Finish,
+  HostedResult,
+  Metadata,
+  ReportedUsage,
+  StreamPart,
+  TextDelta,
+  ToolCall
+} from "./StreamPart.ts"
 
 /**
  * A whole reply.
@@ -47,7 +56,7 @@ export interface Reply {
   readonly calls: ReadonlyArray<ToolCall>
   /** The calls that the vendor ran itself. */
   readonly hosted: ReadonlyArray<HostedCall>
-  /** The contents of the assistant message: thinking where it occurred, text, media, then native calls. */
+  /** The contents of the assistant message in the order of the reply: thinking, texts, media and native calls. */
   readonly content: ReadonlyArray<Content>
   /** Undefined when the stream was cut. */
   readonly finish: Finish | undefined
@@ -239,9 +248,26 @@ const mediumOf = ({ data, fileId, mediaType }: File): Content => ({
 
 /** A thought, and the data its vendor needs to receive it again. */
 interface Thought {
+  readonly kind: "thought"
+  readonly id: string
   text: string
   metadata: Metadata | undefined
 }
+
+/** A part of the text, from one place to another. It has no end until the next one begins. */
+interface Passage {
+  readonly kind: "passage"
+  readonly id: string
+  readonly from: number
+  to: number | undefined
+}
+
+/** What a reply consists of, in its order. */
+type Entry =
+  | Thought
+  | Passage
+  | { readonly kind: "medium"; readonly content: Content }
+  | { readonly kind: "call"; readonly call: ToolCall }
 
 /** Returns the number of blocks to read from a reply. The rest of its text is dropped. */
 const readable = ({ blocksPerReply }: Limits): number => Math.max(1, blocksPerReply + Bounds.blocksBeyond)
@@ -281,10 +307,10 @@ class ReplyReader implements Reader {
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
   readonly #hosted = new HostedCalls()
-  readonly #media: Array<Content> = []
+  readonly #entries: Array<Entry> = []
   readonly #thinking = new Map<string, Thought>()
-  /** Number of thoughts before the text. */
-  #before: number | undefined
+  #textLength = 0
+  #passage: Passage | undefined
   #length = 0
   #reply: Reply | undefined
   #unclosed: Block | undefined
@@ -310,7 +336,7 @@ class ReplyReader implements Reader {
       if (part === undefined) continue
       switch (part.type) {
         case "text-delta":
-          index = this.#read(parts, index, part.delta)
+          index = this.#read(parts, index, part)
           break
         case "reasoning-delta": {
           const thought = this.#thought(part.id)
@@ -334,7 +360,7 @@ class ReplyReader implements Reader {
         case "tool-call":
           if (part.providerExecuted === true) this.#hosted.begin(part)
           else if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
-          else this.#calls.push(written(part))
+          else this.#call(written(part))
           this.#listener.part(part)
           break
         case "tool-result":
@@ -343,7 +369,7 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         case "file":
-          this.#media.push(mediumOf(part))
+          this.#entries.push({ kind: "medium", content: mediumOf(part) })
           this.#listener.part(part)
           break
         case "finish":
@@ -370,12 +396,15 @@ class ReplyReader implements Reader {
   repeat(listener: Listener): void {
     const parser = this.#parser === undefined ? undefined : new BlockFold(this.#limits, exceeded)
     const reader = new ReplyReader(listener, this.#origin, parser, this.#limits)
-    const thoughts = [...this.#thinking].map(
-      ([id, { text }]) => ({ type: "reasoning-delta", id, delta: text }) as const
-    )
-    const text = { type: "text-delta", id: "0", delta: this.#text.peek() } as const
-    const before = thoughts.splice(0, this.#before ?? Infinity)
-    reader.push([...before, text, ...thoughts, ...this.#calls])
+    const text = this.#text.peek()
+    const parts = this.#entries.flatMap((entry): ReadonlyArray<StreamPart> => {
+      if (entry.kind === "thought") return [{ type: "reasoning-delta", id: entry.id, delta: entry.text }]
+      if (entry.kind === "passage") {
+        return [{ type: "text-delta", id: entry.id, delta: text.slice(entry.from, entry.to) }]
+      }
+      return entry.kind === "call" ? [entry.call] : []
+    })
+    reader.push(parts)
   }
 
   #whole(): Reply {
@@ -395,16 +424,17 @@ class ReplyReader implements Reader {
   }
 
   /** Reads deltas that arrived together as one piece. Returns the index of the last. */
-  #read(parts: ReadonlyArray<StreamPart>, first: number, delta: string): number {
+  #read(parts: ReadonlyArray<StreamPart>, first: number, { delta, id }: TextDelta): number {
     let last = first
     let text = delta
-    for (let next = parts[last + 1]; next?.type === "text-delta"; next = parts[last + 1]) {
+    for (let next = parts[last + 1]; next?.type === "text-delta" && next.id === id; next = parts[last + 1]) {
       text += next.delta
       last++
     }
     const parser = this.#parser
     if (parser?.unread !== undefined) return last
-    if (text !== "") this.#before ??= this.#thinking.size
+    if (text !== "") this.#begin(id)
+    this.#textLength += text.length
     if (parser === undefined) {
       this.#text.add(text, text.length)
       this.#grow(text.length)
@@ -415,6 +445,7 @@ class ReplyReader implements Reader {
     } else {
       const found = parser.push(text)
       const length = text.length - (parser.unread ?? 0)
+      this.#textLength -= parser.unread ?? 0
       this.#text.add(text.slice(0, length), length)
       this.#emit(found)
       this.#failure ??= parser.failure
@@ -439,7 +470,8 @@ class ReplyReader implements Reader {
   #thought(id: string): Thought {
     let thought = this.#thinking.get(id)
     if (thought === undefined) {
-      this.#thinking.set(id, (thought = { text: "", metadata: undefined }))
+      this.#thinking.set(id, (thought = { kind: "thought", id, text: "", metadata: undefined }))
+      this.#entries.push(thought)
       this.#grow(id.length)
     }
     return thought
@@ -461,12 +493,35 @@ class ReplyReader implements Reader {
       this.#failure ??= exceeded({ limit: "reply", value: this.#limits.replyLength })
   }
 
+  /** Begins a passage unless the last entry is the one of this text. Texts with other ids stay apart. */
+  #begin(id: string) {
+    const last = this.#passage
+    if (last !== undefined && last.id === id && this.#entries.at(-1) === last) return
+    if (last !== undefined) last.to = this.#textLength
+    this.#passage = { kind: "passage", id, from: this.#textLength, to: undefined }
+    this.#entries.push(this.#passage)
+  }
+
+  #call(call: ToolCall) {
+    this.#calls.push(call)
+    this.#entries.push({ kind: "call", call })
+  }
+
+  /** Returns the content in the order of the reply, since vendors may reject thinking that was moved. */
   #content(text: string): ReadonlyArray<Content> {
-    const parts = contentOf(text, this.#media, this.#calls, this.#thinking.size)
-    if (this.#thinking.size === 0) return parts
-    const thoughts = Array.from(this.#thinking.values(), (thought) => this.#thinkingOf(thought))
-    // Thoughts after the text stay after it, since vendors may reject thinking that was moved.
-    return [...thoughts.splice(0, this.#before ?? Infinity), ...parts.splice(0, 1), ...thoughts, ...parts]
+    if (this.#entries.length === 0) return [Contents.text(text)]
+    return this.#entries.map((entry): Content => {
+      switch (entry.kind) {
+        case "passage":
+          return Contents.text(text.slice(entry.from, entry.to))
+        case "thought":
+          return this.#thinkingOf(entry)
+        case "medium":
+          return entry.content
+        case "call":
+          return Contents.toolUse(entry.call.id, entry.call.name, jsonObject(entry.call.params))
+      }
+    })
   }
 
   #thinkingOf(thought: Thought): Thinking {

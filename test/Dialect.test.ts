@@ -95,6 +95,21 @@ describe("Dialect.of", () => {
     assert.deepStrictEqual(told, ["thought a", "thought b", "text", "thought c", "tool_use"])
   })
 
+  it("keeps thinking, texts and calls in the order of the reply, and texts apart that the vendor sent apart", () => {
+    const reader = Dialect.of("tools").reader({ text: () => {}, block: () => {}, part: () => {} }, Limits.defaults, {
+      provider: "p",
+      model: "m"
+    })
+    const call = (id: string) => ({ type: "tool-call", id, name: "look", params: {} }) as const
+    reader.push([{ type: "reasoning-delta", id: "0", delta: "first" }, call("1"), StreamPart.text("a", "1")])
+    reader.push([StreamPart.text("b", "1"), StreamPart.text("c", "2"), { type: "reasoning-end", id: "3" }, call("2")])
+    reader.push([StreamPart.text("d", "2"), StreamPart.finish()])
+    const { content, text } = reader.end()
+    const told = content.map((part) => (part.type === "text" ? part.text : part.type))
+    assert.deepStrictEqual(told, ["thinking", "tool_use", "ab", "c", "thinking", "tool_use", "d"])
+    assert.strictEqual(text, "abcd")
+  })
+
   for (const [name, markup, text] of written) {
     it(`reads a call in the markup of ${name}, as a block and as a native call`, () => {
       const block = read(Dialect.of("blocks", [markup]), text).blocks[0]

@@ -15,6 +15,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { ProviderUnavailable, VendorWords } from "../KernelError.ts"
+import { soundObject, soundText } from "../kit/soundText.ts"
+import { vendorRules } from "../kit/vendorRules.ts"
 import { Limits } from "../Limits.ts"
 import type * as ModelRegistry from "../ModelRegistry.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
@@ -24,6 +26,7 @@ import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.t
 import { extras, runHere } from "./internal/body.ts"
 import * as ChatReply from "./internal/chatReply.ts"
 import { type Fault, refusal, retryAt } from "./internal/providerFault.ts"
+import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
 import { allMedia, encoder } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, parse, string, text } from "./internal/readFields.ts"
@@ -69,6 +72,7 @@ export const fromModel = (
 ): ProviderShape => {
   const modelFor = typeof model === "function" ? (request: Request) => model(request.model.id) : () => model
   const name = options.name ?? (typeof model === "function" ? "ai-sdk" : model.provider)
+  const fit = fitting(vendorRules["ai-sdk"])
   const encode = encoder({ provider: name, media: allMedia }, (message, pieces) => ({ message, pieces }))
 
   const ask = Effect.fnUntraced(function* (request: Request, clock: Clock.Clock) {
@@ -82,7 +86,7 @@ export const fromModel = (
     const asked = yield* Effect.gen(function* () {
       const urls = yield* Effect.tryPromise({ try: async () => await model.supportedUrls, catch: () => refused })
       const target = { version: versionOf(model), reads: readerOf(urls) }
-      const prompt = encoded.flatMap(({ message, pieces }) => toMessages(target, message, pieces))
+      const prompt = Foreign.together(encoded.flatMap(({ message, pieces }) => toMessages(target, message, pieces)))
       return yield* Effect.tryPromise({
         try: () => model.doStream(toOptions(request, name, prompt, abort.signal)),
         catch: (error) => faultOf(error, clock)
@@ -106,10 +110,14 @@ export const fromModel = (
   return {
     name,
     takes,
-    stream: (request) =>
-      Stream.unwrap(
-        Clock.clockWith((clock) => Effect.succeed(Foreign.stream(name, ask(request, clock), reader(name, clock))))
+    stream: (asked) => {
+      const { names, request } = fit(asked)
+      return Stream.unwrap(
+        Clock.clockWith((clock) =>
+          Effect.succeed(namedBack(Foreign.stream(name, ask(request, clock), reader(name, clock)), names))
+        )
       )
+    }
   }
 }
 
@@ -195,8 +203,8 @@ const toOptions = (
           tools: tools.map(({ description, inputSchema, name }) => ({
             type: "function",
             name,
-            description,
-            inputSchema
+            description: soundText(description),
+            inputSchema: soundObject(inputSchema)
           })),
           toolChoice: { type: "auto" }
         })
@@ -218,6 +226,9 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
     switch (part["type"]) {
       case "text-delta":
         reply.text(string(part, "delta") ?? "")
+        return undefined
+      case "text-end":
+        reply.endText()
         return undefined
       case "reasoning-start":
         collector.note(id, metadata)

@@ -11,6 +11,7 @@
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Redacted from "effect/Redacted"
+import { vendorRules } from "../kit/vendorRules.ts"
 import type { ProviderShape } from "../Provider.ts"
 import { adapter } from "./internal/adapter.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
@@ -53,7 +54,15 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       takes,
       list: { path: "/models", key: "data", id: "id", query: "limit=1000" }
     },
-    (speak) => speak({ path: () => "/messages", media, encode: toMessage, body: toBody, decoder })
+    (speak) =>
+      speak({
+        path: () => "/messages",
+        rules: vendorRules.anthropic,
+        media,
+        encode: toMessage,
+        body: toBody,
+        decoder
+      })
   )
 
 const found = configured({

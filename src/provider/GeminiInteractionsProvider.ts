@@ -11,6 +11,7 @@ import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as Redacted from "effect/Redacted"
 import { jsonObject, type JsonObject } from "../kit/json.ts"
+import { vendorRules } from "../kit/vendorRules.ts"
 import type { Message } from "../Message.ts"
 import type { ProviderShape, Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
@@ -20,7 +21,7 @@ import { configured, requireKey } from "./internal/configured.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { allMedia, itemsOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, itemsOf, type Piece, shownOf, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 import { Signatures } from "./internal/signatures.ts"
@@ -46,7 +47,14 @@ export interface Options {
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
   adapter({ ...Google.vendor(name, options), takes }, (speak) =>
-    speak({ path: () => "/interactions", media: allMedia, encode: toSteps, body: toBody, decoder })
+    speak({
+      path: () => "/interactions",
+      rules: vendorRules["gemini-interactions"],
+      media: allMedia,
+      encode: toSteps,
+      body: toBody,
+      decoder
+    })
   )
 
 const found = configured({
@@ -97,13 +105,10 @@ const toSteps = (message: Message, pieces: ReadonlyArray<Piece>): WireSteps => {
   const steps: Array<JsonObject> = []
   let content: Array<JsonObject> = []
   const close = () => {
-    const isEmpty = content.every((part) => part["type"] === "text" && part["text"] === "")
-    if (content.length > 0 && !(isModel && isEmpty)) {
-      steps.push({ type: isModel ? "model_output" : "user_input", content })
-    }
+    if (content.length > 0) steps.push({ type: isModel ? "model_output" : "user_input", content })
     content = []
   }
-  for (const piece of spoken(pieces)) {
+  for (const piece of pieces) {
     switch (piece.kind) {
       case "text":
       case "media":
@@ -127,7 +132,7 @@ const toSteps = (message: Message, pieces: ReadonlyArray<Piece>): WireSteps => {
           type: "function_result",
           call_id: piece.id,
           ...(piece.name === undefined ? {} : { name: piece.name }),
-          result: piece.pieces.flatMap((inner) =>
+          result: shownOf(piece.pieces).flatMap((inner) =>
             inner.kind === "text" || inner.kind === "media" ? [toPart(inner)] : []
           ),
           ...(piece.isError ? { is_error: true } : {})
@@ -285,6 +290,7 @@ const makeSteps = (reply: Reply) => {
   }
 
   const stop = (key: string) => {
+    reply.endText()
     media.end(key)
     signatures.end(key)
     reply.endCall(key)

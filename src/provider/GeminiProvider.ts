@@ -10,6 +10,7 @@ import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import type * as Redacted from "effect/Redacted"
 import { type Json, jsonObject, type JsonObject } from "../kit/json.ts"
+import { vendorRules } from "../kit/vendorRules.ts"
 import type { Message } from "../Message.ts"
 import type { ProviderShape, Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
@@ -19,7 +20,7 @@ import { configured, requireKey } from "./internal/configured.ts"
 import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
-import { allMedia, itemsOf, type Piece, spoken, textOf } from "./internal/messageParts.ts"
+import { allMedia, itemsOf, type Piece, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, firstAnswer, list, string, strings, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
@@ -55,6 +56,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
     speak({
       path: ({ model }) => `/models/${encodeURIComponent(model.id)}:streamGenerateContent`,
       query: "alt=sse",
+      rules: vendorRules.gemini,
       media: allMedia,
       encode: toMessage,
       body: toBody,
@@ -111,7 +113,7 @@ const toMessage = (message: Message, pieces: ReadonlyArray<Piece>, model: string
   const first = pieces.find((piece) => piece.kind === "call")
   if (first !== undefined && !signatures.has(first.id) && isStrict.test(model)) signatures.set(first.id, unsigned)
   const parts: Array<string> = []
-  for (const piece of spoken(pieces)) {
+  for (const piece of pieces) {
     for (const part of toParts(piece, signatures)) parts.push(JSON.stringify(part))
   }
   return {
@@ -216,7 +218,6 @@ const toContents = (messages: ReadonlyArray<WireMessage>): ReadonlyArray<string>
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]
     if (message === undefined || message.role === "system" || message.parts.length === 0) continue
-    if (message.role === "model" && message.parts.length === 1 && message.parts[0] === emptyText) continue
     for (const part of message.parts) parts.push(part)
     if (message.isResults && messages[index + 1]?.isResults === true) continue
     written.push(`{"role":"${message.role}","parts":[${parts.join(",")}]}`)
@@ -224,8 +225,6 @@ const toContents = (messages: ReadonlyArray<WireMessage>): ReadonlyArray<string>
   }
   return written
 }
-
-const emptyText = JSON.stringify({ text: "" })
 
 // ---------------------------------------------------------------- the reply
 

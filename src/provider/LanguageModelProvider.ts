@@ -19,12 +19,15 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Generation from "../Generation.ts"
+import { soundObject, soundText } from "../kit/soundText.ts"
+import { vendorRules } from "../kit/vendorRules.ts"
 import type { Message } from "../Message.ts"
 import { Provider, type ProviderShape, type Request } from "../Provider.ts"
 import { runHere } from "./internal/body.ts"
 import { type Fault, saysTooLong } from "./internal/providerFault.ts"
+import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { allMedia, encoder, type Piece, spoken, standIn, textOf } from "./internal/messageParts.ts"
+import { allMedia, concluded, encoder, type Piece, shownOf, standIn, textOf } from "./internal/messageParts.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
@@ -49,13 +52,14 @@ export const fromModel = (
   options: Options = {}
 ): ProviderShape => {
   const name = options.name ?? "ai"
+  const fit = fitting(vendorRules["effect-ai"])
   const encode = encoder({ provider: name, media: allMedia }, toMessages)
   const modelFor = typeof model === "function" ? model : () => Effect.succeed(model)
   const ask = Effect.fnUntraced(function* (request: Request) {
     const messages = yield* encode(request)
     const model = yield* modelFor(request)
     const options = {
-      prompt: messages.flat(),
+      prompt: Foreign.together(messages.flat()),
       disableToolCallResolution: true,
       toolCallValidation: "deferred"
     } as const
@@ -68,7 +72,10 @@ export const fromModel = (
   return {
     name,
     ...(typeof model === "function" ? {} : { takes: () => Generation.empty }),
-    stream: (request) => Foreign.stream(name, ask(request), reader(name))
+    stream: (asked) => {
+      const { names, request } = fit(asked)
+      return namedBack(Foreign.stream(name, ask(request), reader(name)), names)
+    }
   }
 }
 
@@ -95,16 +102,16 @@ export const layer = (options?: Options): Layer.Layer<Provider, never, LanguageM
 const toToolkit = (request: Request) =>
   Toolkit.make(
     ...runHere(request.tools).map(({ description, inputSchema, name }) =>
-      Tool.dynamic(name, { description, parameters: inputSchema })
+      Tool.dynamic(name, { description: soundText(description), parameters: soundObject(inputSchema) })
     )
   )
 
 const toMessages = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.MessageEncoded> => {
   switch (message.role) {
     case "system":
-      return [{ role: "system", content: textOf(pieces) }]
+      return pieces.length === 0 ? [] : [{ role: "system", content: textOf(pieces) }]
     case "assistant": {
-      const content = toAnswer(pieces)
+      const content = toAnswer(concluded(pieces))
       return content.length === 0 ? [] : [{ role: "assistant", content }]
     }
     default: {
@@ -112,9 +119,7 @@ const toMessages = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArr
       const said = pieces.filter((piece) => piece.kind !== "result")
       return [
         ...(results.length === 0 ? [] : [{ role: "tool", content: results } as const]),
-        ...(said.length === 0 && results.length > 0
-          ? []
-          : [{ role: "user", content: toContent(spoken(said)) } as const])
+        ...(said.length === 0 ? [] : [{ role: "user", content: toContent(said) } as const])
       ]
     }
   }
@@ -136,7 +141,7 @@ const toAnswer = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.AssistantM
     } else if (piece.kind === "thought") {
       const own = options.thought(piece)
       if (own !== undefined) parts.push({ type: "reasoning", text: piece.text, options: own })
-    } else if (piece.kind !== "text" || piece.text !== "") parts.push(...toContent([piece]))
+    } else parts.push(...toContent([piece]))
   }
   return parts
 }
@@ -163,7 +168,7 @@ const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultP
     id: piece.id,
     name: piece.name ?? "unknown",
     isFailure: piece.isError,
-    result: textOf(piece.pieces, "\n"),
+    result: textOf(shownOf(piece.pieces), "\n"),
     ...(shown.some((part) => part.type === "file") ? { modelOutput: shown } : {})
   }
 }
@@ -179,6 +184,9 @@ const reader = (name: string) => (reply: Reply) => {
     switch (part.type) {
       case "text-delta":
         reply.text(part.delta)
+        return undefined
+      case "text-end":
+        reply.endText()
         return undefined
       case "reasoning-start":
         collector.note(part.id, part.metadata)

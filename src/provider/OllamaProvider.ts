@@ -13,6 +13,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Redacted from "effect/Redacted"
 import * as Grammar from "./Grammar.ts"
 import type { Json, JsonObject } from "../kit/json.ts"
+import { vendorRules } from "../kit/vendorRules.ts"
 import type { Message } from "../Message.ts"
 import type { ProviderShape, Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
@@ -68,6 +69,7 @@ export const make = (options: Options = {}): Effect.Effect<ProviderShape, never,
         path: () => "/api/chat",
         framing: "ndjson",
         startsSlowly: true,
+        rules: vendorRules.ollama,
         media: { image: { urls: false } },
         encode: toMessages,
         body: toBody,
@@ -127,8 +129,8 @@ const toMessages = (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArr
     const calls = toCalls(rest)
     const content = toContent(rest, "")
     const isEmpty = content["content"] === "" && content["images"] === undefined && calls.length === 0
-    // Leaves out empty messages of the model.
-    if (!(isEmpty && message.role === "assistant")) {
+    // Leaves out empty messages.
+    if (!isEmpty) {
       written.push({
         role: message.role === "tool" ? "user" : message.role,
         ...content,

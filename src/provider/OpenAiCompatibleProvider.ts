@@ -54,6 +54,11 @@ export interface Habits {
   /** Whether the server only accepts call ids of nine letters and digits. Default: false. */
   readonly shortIds?: boolean | undefined
   /**
+   * Whether the server refuses a user message right after results of calls, as Mistral does. Then a short message of the
+   * model stands between them. Default: false.
+   */
+  readonly answersResults?: boolean | undefined
+  /**
    * Whether a model named like one of OpenAI's reasoning models (`gpt-5`, `o4-mini`) is called like one: with
    * `max_completion_tokens` and without sampling options. Default: false.
    */
@@ -115,7 +120,8 @@ export const hosts: ReadonlyMap<string, Host> = new Map<string, Host>([
       usageOption: false,
       returnsThinking: false,
       seedName: "random_seed",
-      shortIds: true
+      shortIds: true,
+      answersResults: true
     }
   ],
   [
@@ -190,6 +196,7 @@ const dialectOf = (options: Options): ChatRequest.Dialect => ({
   grammar: options.grammar,
   seedName: options.seedName ?? "seed",
   shortIds: options.shortIds ?? false,
+  answersResults: options.answersResults ?? false,
   returnsThinking: options.returnsThinking ?? "reasoning_content",
   alternates: options.alternates ?? false,
   reasoners: options.reasoners ?? false

@@ -12,6 +12,7 @@
 import type * as Effect from "effect/Effect"
 import type * as HttpClient from "effect/http/HttpClient"
 import * as Redacted from "effect/Redacted"
+import { vendorRules } from "../kit/vendorRules.ts"
 import type { ProviderShape, Request } from "../Provider.ts"
 import { hostedOf } from "./internal/body.ts"
 import { adapter, type Format } from "./internal/adapter.ts"
@@ -103,6 +104,7 @@ export const layerConfig = found.layerConfig
 
 const responsesFormat: Format<ReadonlyArray<string>> = {
   path: () => "/responses",
+  rules: vendorRules.responses,
   media,
   encode: toItems,
   body: toBody,
@@ -118,5 +120,6 @@ const dialect: ChatRequest.Dialect = {
   alternates: false,
   seedName: "seed",
   shortIds: false,
+  answersResults: false,
   reasoners: true
 }

@@ -39,6 +39,14 @@ describe("a line", () => {
     })
   )
 
+  it.effect("sends no half of a surrogate pair", () =>
+    Effect.gen(function* () {
+      const { notify, sent } = line()
+      yield* notify({ jsonrpc: "2.0", method: "m", params: { text: "cut \ud83c" } })
+      assert.deepStrictEqual(sent, [{ jsonrpc: "2.0", method: "m", params: { text: "cut \ufffd" } }])
+    })
+  )
+
   it.effect("notifies the server of a cancelled request, except the first one", () =>
     Effect.gen(function* () {
       const { request: ask, sent } = line()

@@ -42,6 +42,20 @@ const wires = Effect.forEach(names, (name) =>
   })
 )
 
+const toolCall = { id: "c", type: "function", function: { name: "look", arguments: "{}" } }
+const [said, called, seen] = [
+  { role: "user", content: "a" },
+  { role: "assistant", content: null, tool_calls: [toolCall] },
+  { role: "tool", tool_call_id: "c", content: "x" }
+]
+
+/** Bodies that a vendor refuses: a call without result, a result without call, a result twice. */
+const brokenBodies: ReadonlyArray<readonly [vendor: string, body: unknown]> = [
+  ["openai", { messages: [said, called, said] }],
+  ["openai", { messages: [said, seen] }],
+  ["openai", { messages: [said, called, seen, seen] }]
+]
+
 const sizes = [0, 10, 300, 5_000, 40_000]
 
 const look = Skill.make("look", {
@@ -248,26 +262,34 @@ describe("a run stopped at any commit", () => {
     )
   }
 
-  it.effect("is checked by a validator that rejects a broken one", () =>
-    Effect.gen(function* () {
-      const check = yield* wires
-      const call = Message.assistant(Content.toolUse("c", "look", {}))
-      const result = Message.tool(Content.toolResult("c", "x"))
-      const broken = [
-        [Message.user("a"), call, Message.user("b")],
-        [Message.user("a"), result],
-        [Message.user("a"), call, result, result],
-        [Message.user("a"), call]
-      ]
-      for (const messages of broken) {
-        for (const wire of check) assert.isAbove((yield* wire(request({ model, messages, tools: [tool] }))).length, 0)
-      }
-      for (const wire of check) {
-        assert.deepStrictEqual(
-          yield* wire(request({ model, messages: [Message.user("a"), call, result], tools: [tool] })),
-          []
-        )
-      }
-    })
+  it.effect(
+    "is checked by a validator that rejects calls without results, and is repaired if later messages follow",
+    () =>
+      Effect.gen(function* () {
+        const check = yield* wires
+        const call = Message.assistant(Content.toolUse("c", "look", {}))
+        const result = Message.tool(Content.toolResult("c", "x"))
+        const broken = [
+          [Message.user("a"), call, Message.user("b")],
+          [Message.user("a"), result],
+          [Message.user("a"), call, result, result]
+        ]
+        for (const messages of broken) {
+          for (const wire of check) {
+            assert.deepStrictEqual(yield* wire(request({ model, messages, tools: [tool] })), [])
+          }
+        }
+        for (const wire of check) {
+          const open = request({ model, messages: [Message.user("a"), call], tools: [tool] })
+          assert.isAbove((yield* wire(open)).length, 0)
+        }
+        for (const [vendor, body] of brokenBodies) assert.isAbove(faults(vendor, body).length, 0)
+        for (const wire of check) {
+          assert.deepStrictEqual(
+            yield* wire(request({ model, messages: [Message.user("a"), call, result], tools: [tool] })),
+            []
+          )
+        }
+      })
   )
 })

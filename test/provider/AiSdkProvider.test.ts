@@ -180,11 +180,10 @@ describe("AiSdkProvider", () => {
           },
           {
             role: "tool",
-            content: [{ type: "tool-result", toolCallId: "a", toolName: "add", output: { type: "text", value: "2" } }]
-          },
-          {
-            role: "tool",
-            content: [{ type: "tool-result", toolCallId: "b", toolName: "add", output: { type: "text", value: "4" } }]
+            content: [
+              { type: "tool-result", toolCallId: "a", toolName: "add", output: { type: "text", value: "2" } },
+              { type: "tool-result", toolCallId: "b", toolName: "add", output: { type: "text", value: "4" } }
+            ]
           }
         ])
       }).pipe(Effect.provide(kernel(add)))
@@ -210,7 +209,8 @@ describe("AiSdkProvider", () => {
                 message("assistant", Content.toolUse("c", "look", {})),
                 message("tool", Content.toolResult("c", [Content.text("seen"), image, sheet])),
                 message("assistant", ""),
-                message("tool", Content.toolResult("c", [Content.text("gone")], { isError: true }))
+                message("assistant", Content.toolUse("d", "look", {})),
+                message("tool", Content.toolResult("d", [Content.text("gone")], { isError: true }))
               ],
               tools: [{ name: "look", description: "", inputSchema: { type: "object" } }]
             })
@@ -236,8 +236,8 @@ describe("AiSdkProvider", () => {
           ]
         })
         // A model that said nothing is left out.
-        assert.lengthOf(asked[0]?.prompt ?? [], 4)
-        assert.deepStrictEqual(asked[0]?.prompt[3]?.content[0]?.output, { type: "error-text", value: "gone" })
+        assert.lengthOf(asked[0]?.prompt ?? [], 5)
+        assert.deepStrictEqual(asked[0]?.prompt[4]?.content[0]?.output, { type: "error-text", value: "gone" })
       })
     )
   }

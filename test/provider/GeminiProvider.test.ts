@@ -169,10 +169,12 @@ describe("GeminiProvider", () => {
         request({
           tools: [tool],
           messages: [
+            message("user", "add"),
             message(
               "assistant",
               Content.thinking("", { origin, signature: signed ?? null }),
-              Content.toolUse("call_0", "add", { x: 1 })
+              Content.toolUse("call_0", "add", { x: 1 }),
+              Content.toolUse("call_9", "add", { x: 2 })
             ),
             message("tool", Content.toolResult("call_0", "2")),
             message("tool", Content.toolResult("call_9", "boom", { isError: true }))
@@ -180,15 +182,19 @@ describe("GeminiProvider", () => {
         })
       )
       assert.deepStrictEqual((body as { contents: unknown }).contents, [
+        { role: "user", parts: [{ text: "add" }] },
         {
           role: "model",
-          parts: [{ functionCall: { id: "call_0", name: "add", args: { x: 1 } }, thoughtSignature: "sig" }]
+          parts: [
+            { functionCall: { id: "call_0", name: "add", args: { x: 1 } }, thoughtSignature: "sig" },
+            { functionCall: { id: "call_9", name: "add", args: { x: 2 } } }
+          ]
         },
         {
           role: "user",
           parts: [
             { functionResponse: { id: "call_0", name: "add", response: { output: "2" } } },
-            { functionResponse: { id: "call_9", name: "unknown", response: { error: "boom" } } }
+            { functionResponse: { id: "call_9", name: "add", response: { error: "boom" } } }
           ]
         }
       ])

@@ -118,8 +118,7 @@ describe("LanguageModelProvider", () => {
         second?.map((message) => [message.role, message.content.length]),
         [
           ["assistant", 2],
-          ["tool", 1],
-          ["tool", 1]
+          ["tool", 2]
         ]
       )
     }).pipe(Effect.provide(kernel(add)))

@@ -341,6 +341,7 @@ describe("OpenAiCompatibleProvider", () => {
           tools: [tool],
           messages: [
             message("assistant", ...thoughts, Content.toolUse("a", "add")),
+            message("tool", Content.toolResult("a", "2")),
             message("assistant", ...thoughts, "So."),
             message("assistant", ...thoughts),
             message("assistant", renamed, Content.toolUse("run:t1.0", "add"))
@@ -348,16 +349,17 @@ describe("OpenAiCompatibleProvider", () => {
         })
       )
       const messages = (body as { messages: ReadonlyArray<{ tool_calls?: ReadonlyArray<{ id: string }> }> }).messages
-      const id = messages[2]?.tool_calls?.[0]?.id
+      const id = messages[3]?.tool_calls?.[0]?.id
       assert.notInclude([undefined, "run:t1.0"], id)
-      assert.deepInclude(messages[2] as object, { reasoning_details: [{ ...gemini, data: "e", id }] })
-      assert.deepStrictEqual<unknown>(messages.slice(0, 2), [
+      assert.deepInclude(messages[3] as object, { reasoning_details: [{ ...gemini, data: "e", id }] })
+      assert.deepStrictEqual<unknown>(messages.slice(0, 3), [
         {
           role: "assistant",
           content: null,
           tool_calls: [{ id: "a", type: "function", function: { name: "add", arguments: "{}" } }],
           reasoning_details: details
         },
+        { role: "tool", tool_call_id: "a", content: "2" },
         { role: "assistant", content: "So.", reasoning_details: details }
       ])
     })

@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import * as Content from "../../Content.ts"
 import { cut } from "../../kit/text.ts"
 import { isJsonObject, jsonObject, plain } from "../../kit/json.ts"
+import { wellFormedJson } from "../../kit/soundText.ts"
 import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import * as Media from "../../Media.ts"
@@ -35,7 +36,7 @@ export const callTool = Effect.fnUntraced(function* (
 ) {
   const result = yield* server
     .request((connection) =>
-      connection.callTool(tool.tool.name, input, {
+      connection.callTool(tool.tool.name, wellFormed(input), {
         repeatable: effectsOf(server, tool) !== "write",
         accepts: (now) => Definition.textOf(now) === tool.text,
         host: HubHost.make(server.config, server.attendant, asked),
@@ -55,6 +56,13 @@ export const callTool = Effect.fnUntraced(function* (
   })
   return yield* fit(server, { ...answer, content: [...answer.content, shown] })
 })
+
+/** Returns arguments without halves of surrogate pairs, which strict readers of JSON refuse. */
+const wellFormed = (input: { readonly [key: string]: unknown }): { readonly [key: string]: unknown } => {
+  const written = JSON.stringify(input)
+  const sound = wellFormedJson(written)
+  return sound === written ? input : jsonObject(JSON.parse(sound))
+}
 
 export const readResource = (server: HubServer, uri: string): Effect.Effect<Answer, McpError> =>
   Effect.flatMap(readFrom(server, uri), (result) => fit(server, Render.resource(result)))

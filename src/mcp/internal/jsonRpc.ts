@@ -23,6 +23,7 @@ import * as Schema from "effect/Schema"
 import * as Bounds from "../../kit/bounds.ts"
 import { forkNow } from "../../kit/foreignCode.ts"
 import { isRecord, own, parseJson } from "../../kit/json.ts"
+import { wellFormedJson } from "../../kit/soundText.ts"
 import type { Limits } from "../../Limits.ts"
 
 /** Receives every notification. */
@@ -186,6 +187,9 @@ export const isRequest = (message: McpSchema.JsonRpcMessage): message is McpSche
   "method" in message && "id" in message
 
 const encode = Effect.fnUntraced(function* (message: McpSchema.JsonRpcMessage) {
-  const text = yield* Effect.try({ try: () => JSON.stringify(message), catch: () => broken("the request is not JSON") })
+  const text = yield* Effect.try({
+    try: () => wellFormedJson(JSON.stringify(message)),
+    catch: () => broken("the request is not JSON")
+  })
   return text.length > Bounds.frameLength ? yield* frameTooLong : text
 })

@@ -13,6 +13,7 @@ import * as Result from "effect/Result"
 import * as Bounds from "../../kit/bounds.ts"
 import { leavable } from "../../kit/foreignCode.ts"
 import { isDeeper, parseJson } from "../../kit/json.ts"
+import { wellFormedJson } from "../../kit/soundText.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import * as Handshake from "./handshake.ts"
@@ -54,7 +55,7 @@ export const open = Effect.fnUntraced(function* (
   const post = (response: McpSchema.JsonRpcResponse) => {
     const request = HttpClientRequest.post(server.url).pipe(
       HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
-      HttpClientRequest.bodyJsonUnsafe(response)
+      HttpClientRequest.bodyText(wellFormedJson(JSON.stringify(response)), "application/json")
     )
     const sent = Effect.scoped(HttpClient.withScope(inSession).execute(request))
     return Effect.ignore(Effect.timeoutOption(sent, limits.connectTimeout))

@@ -4,9 +4,11 @@ import * as Effect from "effect/Effect"
 import { HttpClient } from "effect/http/HttpClient"
 import type * as Redacted from "effect/Redacted"
 import type { Message } from "../../Message.ts"
+import type { VendorRules } from "../../kit/vendorRules.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { endpoint } from "./body.ts"
 import type { Decoder, Framing } from "./frames.ts"
+import { fitting, namedBack } from "./fitRequest.ts"
 import * as Exchange from "./httpCall.ts"
 import { encoder, type Media, type Piece } from "./messageParts.ts"
 import { offer } from "./modelList.ts"
@@ -31,6 +33,8 @@ export interface Format<Wire> {
   /** Default: `sse`. */
   readonly framing?: Framing
   readonly startsSlowly?: boolean | undefined
+  /** What the vendor refuses in this format. */
+  readonly rules: VendorRules
   readonly media: Media
   readonly encode: (message: Message, pieces: ReadonlyArray<Piece>, model: string) => Wire
   /** Writes the JSON text of a request. */
@@ -54,8 +58,9 @@ export const adapter = (
       ...(takes === undefined ? {} : { takes }),
       models: offer(client, service, endpoint(baseUrl, version, list.path, list.query), list.key, list.id),
       stream: stream((format) => {
+        const fit = fitting(format.rules)
         const encode = encoder({ provider: name, media: format.media }, format.encode)
-        return Exchange.stream(client, {
+        const exchange = Exchange.stream(client, {
           ...service,
           framing: format.framing ?? "sse",
           startsSlowly: format.startsSlowly,
@@ -63,6 +68,10 @@ export const adapter = (
           body: (request) => Effect.map(encode(request), (messages) => format.body(request, messages)),
           decoder: format.decoder
         })
+        return (asked) => {
+          const { names, request } = fit(asked)
+          return namedBack(exchange(request), names)
+        }
       })
     }
   })

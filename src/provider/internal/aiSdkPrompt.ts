@@ -8,7 +8,7 @@
 import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Message } from "../../Message.ts"
 import { optionsOf } from "./foreign.ts"
-import { type MediaPiece, type Piece, spoken, standIn, textOf } from "./messageParts.ts"
+import { concluded, type MediaPiece, type Piece, shownOf, standIn, textOf } from "./messageParts.ts"
 
 /** The version of a model's specification. */
 export type Version = 2 | 3 | 4
@@ -26,15 +26,15 @@ export type Written = { readonly role: "system" | "user" | "assistant" | "tool";
 export const toMessages = (target: Target, message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
   switch (message.role) {
     case "system":
-      return [{ role: "system", content: textOf(pieces) }]
+      return pieces.length === 0 ? [] : [{ role: "system", content: textOf(pieces) }]
     case "assistant": {
-      const content = toAnswer(target, pieces)
+      const content = toAnswer(target, concluded(pieces))
       return content.length === 0 ? [] : [{ role: "assistant", content }]
     }
     default: {
       const results = pieces.flatMap((piece) => (piece.kind === "result" ? [toResult(target, piece)] : []))
       const said = pieces.filter((piece) => piece.kind !== "result")
-      const user = { role: "user", content: spoken(said).flatMap((piece) => toPart(target, piece)) } as const
+      const user = { role: "user", content: said.flatMap((piece) => toPart(target, piece)) } as const
       if (results.length === 0) return [user]
       const tool = { role: "tool", content: results } as const
       return said.length === 0 ? [tool] : [tool, user]
@@ -52,7 +52,7 @@ const toAnswer = (target: Target, pieces: ReadonlyArray<Piece>): ReadonlyArray<u
     } else if (piece.kind === "thought") {
       const own = options.thought(piece)
       if (own !== undefined) parts.push({ type: "reasoning", text: piece.text, ...providerOptions(own) })
-    } else if (piece.kind !== "text" || piece.text !== "") parts.push(...toPart(target, piece))
+    } else parts.push(...toPart(target, piece))
   }
   return parts
 }
@@ -81,10 +81,10 @@ const sourceOf = (target: Target, { mediaType, source }: MediaPiece): Source | u
 
 const toResult = (target: Target, piece: Extract<Piece, { kind: "result" }>): unknown => {
   const { id, isError, name, pieces } = piece
-  const text = textOf(pieces, "\n")
+  const text = textOf(shownOf(pieces), "\n")
   const showsMedia = !isError && pieces.some((inner) => inner.kind === "media")
   const output: Json | { readonly [key: string]: unknown } = showsMedia
-    ? { type: "content", value: spoken(pieces).flatMap((inner) => toShown(target, inner)) }
+    ? { type: "content", value: pieces.flatMap((inner) => toShown(target, inner)) }
     : { type: isError ? "error-text" : "text", value: text }
   return { type: "tool-result", toolCallId: id, toolName: name ?? "unknown", output }
 }

@@ -48,6 +48,7 @@ const makeBlocks = (reply: Reply) => {
   }
 
   const stop = (index: number) => {
+    reply.endText()
     signatures.end(String(index))
     reply.endCall(String(index))
   }

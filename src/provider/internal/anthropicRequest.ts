@@ -11,7 +11,7 @@ import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, laidOver, type Settings, toolsOf } from "./body.ts"
-import { apart, itemsOf, type Media, type MediaPiece, type Piece, standIn, spoken, textOf } from "./messageParts.ts"
+import { apart, concluded, itemsOf, type Media, type MediaPiece, type Piece, standIn, textOf } from "./messageParts.ts"
 import { isFields, text } from "./readFields.ts"
 
 /** The name under which thinking is signed and vendor options are given. */
@@ -42,7 +42,7 @@ export const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireM
     role: isModel ? "assistant" : "user",
     isResults: message.role === "tool" && pieces.some((piece) => piece.kind === "result"),
     text: "",
-    blocks: written(spoken(said)),
+    blocks: written(isModel ? concluded(said) : said),
     made: written(made)
   }
 }
@@ -77,7 +77,8 @@ const toBlock = (piece: Piece): JsonObject | undefined => {
       return {
         type: "tool_result",
         tool_use_id: piece.id,
-        content: toBlocks(spoken(piece.pieces)),
+        // A block of text cannot be blank, so a blank result has none.
+        ...(piece.pieces.length === 0 ? {} : { content: toBlocks(piece.pieces) }),
         ...(piece.isError ? { is_error: true } : {})
       }
     case "thought": {
@@ -185,11 +186,10 @@ const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<num
     const message = messages[index]
     // An empty message is rejected, so a reply of the model without content is left out.
     if (message === undefined || message.role === "system") continue
-    const isSilent = message.blocks.length === 0 || (message.blocks.length === 1 && message.blocks[0] === emptyText)
-    if (message.role === "assistant" && isSilent && message.made.length > 0) {
-      written.push(`{"role":"user","content":[${message.made.join(",")}]}`)
+    if (message.blocks.length === 0) {
+      if (message.made.length > 0) written.push(`{"role":"user","content":[${message.made.join(",")}]}`)
+      continue
     }
-    if (message.blocks.length === 0 || (message.role === "assistant" && isSilent)) continue
     for (const block of message.blocks) blocks.push(block)
     if (marks.has(index)) blocks.push(marked(blocks.pop()))
     if (message.isResults && messages[index + 1]?.isResults === true) continue
@@ -199,8 +199,6 @@ const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<num
   }
   return written
 }
-
-const emptyText = JSON.stringify({ type: "text", text: "" })
 
 const marked = (block = "{}"): string => `${block.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
 

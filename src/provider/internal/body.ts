@@ -6,6 +6,7 @@
  */
 
 import { isJsonObject, type Json, type JsonObject } from "../../kit/json.ts"
+import { soundJsonText } from "../../kit/soundText.ts"
 import type { Request, ToolDefinition } from "../../Provider.ts"
 import { isFields } from "./readFields.ts"
 
@@ -61,9 +62,11 @@ export const functions = (request: Request, provider: string): ReadonlyArray<Jso
 /** Returns true for OpenAI's reasoning models, which accept no sampling options. */
 export const isReasoner = (model: string): boolean => /^(o\d|gpt-[5-9])/.test(model) && !model.includes("chat")
 
-/** Encodes a JSON object of the present `settings` and a list whose items are JSON text. */
+/**
+ * Encodes a JSON object of the present `settings` and a list whose items are JSON text. The items are sound already.
+ */
 export const assemble = (settings: Settings, listKey: string, items: ReadonlyArray<string>): string => {
-  const head = JSON.stringify(settings)
+  const head = soundJsonText(JSON.stringify(settings))
   return `${head.slice(0, -1)}${head === "{}" ? "" : ","}${JSON.stringify(listKey)}:[${items.join(",")}]}`
 }
 

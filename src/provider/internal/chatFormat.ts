@@ -2,6 +2,7 @@
  * The Chat Completions format for a given server dialect.
  */
 
+import { vendorRules } from "../../kit/vendorRules.ts"
 import type { Format } from "./adapter.ts"
 import * as ChatReply from "./chatReply.ts"
 import * as ChatRequest from "./chatRequest.ts"
@@ -13,6 +14,7 @@ export const chatFormat = (
 ): Format<ReadonlyArray<ChatRequest.Written>> => ({
   path: () => "/chat/completions",
   startsSlowly: options.startsSlowly,
+  rules: vendorRules.chat,
   media: ChatRequest.mediaOf(options.imageUrls ?? true),
   encode: ChatRequest.toMessages(dialect),
   body: (request, messages) => ChatRequest.toBody(dialect, request, messages),

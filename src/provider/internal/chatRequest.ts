@@ -12,7 +12,7 @@ import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
 import type { Media, MediaPiece, Piece } from "./messageParts.ts"
-import { apart, shortId, standIn, spoken, textOf, wireId } from "./messageParts.ts"
+import { apart, shortId, standIn, textOf, wireId } from "./messageParts.ts"
 
 /**
  * The form of a grammar: GBNF as `grammar` (llama.cpp) or in `structured_outputs` (vLLM), structural tags (vLLM), or a
@@ -39,6 +39,8 @@ export interface Dialect {
   readonly seedName: string
   /** Whether call ids must have nine letters and digits, as Mistral requires. */
   readonly shortIds: boolean
+  /** Whether the model must speak between the results of calls and the user, as Mistral requires. */
+  readonly answersResults: boolean
   /**
    * Whether the server has OpenAI's reasoning models, which need another limit field and accept no sampling options.
    */
@@ -48,7 +50,10 @@ export interface Dialect {
 /** A message as JSON text. If `open` is set, it may be merged with adjacent messages of its role. */
 export interface Written {
   readonly json: string
+  readonly role: Json | undefined
   readonly open: Open | undefined
+  /** What a user message shows of results. It stands behind all results of a reply. */
+  readonly shown: ReadonlyArray<JsonObject> | undefined
 }
 
 interface Open {
@@ -60,28 +65,73 @@ interface Open {
 export const toMessages =
   (dialect: Dialect) =>
   (message: Message, pieces: ReadonlyArray<Piece>): ReadonlyArray<Written> => {
-    const written: Array<JsonObject> = []
+    const written: Array<Written> = []
     const seen: Array<Piece> = []
     const rest: Array<Piece> = []
+    const write = (item: JsonObject): void => void written.push(writtenIn(dialect, item))
     for (const piece of pieces) {
       if (piece.kind !== "result") {
         rest.push(piece)
         continue
       }
-      written.push({ role: "tool", tool_call_id: idOf(dialect, piece), content: textOf(piece.pieces, "\n") })
+      write({ role: "tool", tool_call_id: idOf(dialect, piece), content: textOf(piece.pieces, "\n") })
       // A result can only be text, so a user message after it shows its media.
       for (const inner of piece.pieces) if (inner.kind === "media") seen.push(inner)
     }
     const isModel = message.role === "assistant"
     const { made, said } = isModel ? apart(rest) : { made: [], said: [...seen, ...rest] }
-    if (said.length > 0 || (written.length === 0 && made.length === 0)) {
-      const spokenMessage = toMessage(dialect, message, spoken(said))
-      if (spokenMessage !== undefined) written.push(spokenMessage)
+    if (written.length > 0 && said.length > 0) {
+      written.push({ json: "", role: "user", open: undefined, shown: toParts(said) })
+    } else if (said.length > 0) {
+      const item = toMessage(dialect, message, said)
+      if (item !== undefined) write(item)
     }
     // Messages of the model cannot hold media, so a user message shows those it made.
-    if (made.length > 0) written.push({ role: "user", content: toContent(dialect, made) })
-    return written.map((item) => ({ json: JSON.stringify(item), open: dialect.alternates ? opened(item) : undefined }))
+    if (made.length > 0) write({ role: "user", content: toContent(dialect, made) })
+    return written
   }
+
+const writtenIn = (dialect: Dialect, item: JsonObject): Written => ({
+  json: JSON.stringify(item),
+  role: item["role"],
+  open: dialect.alternates ? opened(item) : undefined,
+  shown: undefined
+})
+
+/** Puts what user messages show of results into one message behind all of them. */
+const gathered = (dialect: Dialect, messages: ReadonlyArray<Written>): ReadonlyArray<Written> => {
+  if (!messages.some(({ shown }) => shown !== undefined)) return messages
+  const gathered: Array<Written> = []
+  let shown: Array<JsonObject> = []
+  const show = () => {
+    if (shown.length > 0) gathered.push(writtenIn(dialect, { role: "user", content: inDialect(dialect, shown) }))
+    shown = []
+  }
+  for (const message of messages) {
+    if (message.shown !== undefined) shown.push(...message.shown)
+    else {
+      if (message.role !== "tool") show()
+      gathered.push(message)
+    }
+  }
+  show()
+  return gathered
+}
+
+/** Lets the model speak between results and the user, where a server requires it. */
+const answered = (dialect: Dialect, messages: ReadonlyArray<Written>): ReadonlyArray<Written> =>
+  dialect.answersResults
+    ? messages.flatMap((message, index) =>
+        message.role === "user" && messages[index - 1]?.role === "tool" ? [received, message] : [message]
+      )
+    : messages
+
+const received: Written = {
+  json: JSON.stringify({ role: "assistant", content: "(results received)" }),
+  role: "assistant",
+  open: undefined,
+  shown: undefined
+}
 
 const opened = ({ content, role, tool_calls }: JsonObject): Open | undefined =>
   role === undefined || role === "tool" || tool_calls !== undefined || content === undefined
@@ -150,9 +200,17 @@ const toMessage = (dialect: Dialect, message: Message, pieces: ReadonlyArray<Pie
 
 const idOf = (dialect: Dialect, { id }: { readonly id: string }): string => (dialect.shortIds ? shortId(id) : id)
 
-const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => {
-  if (!dialect.alwaysLists && pieces.every((piece) => piece.kind !== "media")) return textOf(pieces)
-  const parts: Array<Json> = []
+const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => inDialect(dialect, toParts(pieces))
+
+/** Writes text alone as a string, where the server does not want lists. */
+const inDialect = ({ alwaysLists }: Dialect, parts: ReadonlyArray<JsonObject>): Json => {
+  if (alwaysLists) return parts
+  const texts = parts.flatMap(({ text }) => (typeof text === "string" ? [text] : []))
+  return texts.length === parts.length ? texts.join("") : parts
+}
+
+const toParts = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
+  const parts: Array<JsonObject> = []
   for (const piece of pieces) {
     if (piece.kind === "text") parts.push({ type: "text", text: piece.text })
     if (piece.kind === "media") parts.push(toPart(piece))
@@ -160,7 +218,7 @@ const toContent = (dialect: Dialect, pieces: ReadonlyArray<Piece>): Json => {
   return parts
 }
 
-const toPart = (piece: MediaPiece): Json => {
+const toPart = (piece: MediaPiece): JsonObject => {
   const { mediaType, source, type } = piece
   const url = "url" in source ? source.url : `data:${mediaType};base64,${source.data}`
   if (type === "image") return { type: "image_url", image_url: { url } }
@@ -229,7 +287,7 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
       stream_options: laidOver(dialect.usageOption ? { include_usage: true } : {}, own["stream_options"])
     },
     "messages",
-    joined(messages.flat())
+    joined(answered(dialect, gathered(dialect, messages.flat())))
   )
 }
 

@@ -83,6 +83,21 @@ const timely = <A>(pull: Pull.Pull<A, Fault>, { idleTimeout }: Limits): Pull.Pul
     orElse: () => Effect.fail<Fault>({ reason: "timeout", note: `idleTimeout is ${Duration.format(idleTimeout)}` })
   })
 
+/** Joins neighbouring messages with results, since some vendors want all results of a reply in one. */
+export const together = <A extends { readonly role: string; readonly content: unknown }>(
+  messages: ReadonlyArray<A>
+): ReadonlyArray<A> => {
+  const joined: Array<A> = []
+  for (const message of messages) {
+    const last = joined.at(-1)
+    const isMore = message.role === "tool" && last?.role === "tool"
+    if (isMore && Array.isArray(last.content) && Array.isArray(message.content)) {
+      joined[joined.length - 1] = { ...last, content: [...last.content, ...message.content] }
+    } else joined.push(message)
+  }
+  return joined
+}
+
 /** Collects the thinking and the calls of another package's model, whose ids may repeat. */
 export const makeCollector = (provider: string, reply: Reply) => {
   const thoughts = new Map<string, JsonObject>()

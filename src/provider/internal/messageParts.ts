@@ -3,8 +3,8 @@
  * and thinking.
  *
  * Other content is sent as text. Media referenced by id are looked up, media that a model does not accept are replaced
- * by a text, and thinking is kept only for the provider and model that wrote it. Each message is encoded once per
- * adapter and model, and the result is kept for as long as the message lives.
+ * by a text, and thinking is kept only for the provider and model that wrote it. Text is well-formed, and never blank.
+ * Each message is encoded once per adapter and model, and the result is kept for as long as the message lives.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,6 +14,7 @@ import * as Blocks from "../../Block.ts"
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "../../kit/json.ts"
+import { soundJson, soundObject, soundText } from "../../kit/soundText.ts"
 import { ProviderError, type StoreError } from "../../KernelError.ts"
 import { kindOf } from "../../Media.ts"
 import type { Message } from "../../Message.ts"
@@ -91,7 +92,9 @@ export const encoder = <A>(
       }
       const found = message.content.some(isNamed) ? yield* sought(settings, message, request.media) : undefined
       const reader = new Reader(settings, request, index)
-      const value = encode(message, reader.pieces(found?.content ?? message.content), request.model.id)
+      const pieces = reader.pieces(found?.content ?? message.content)
+      const isSilent = pieces.length === 0 && (message.role === "user" || message.role === "tool")
+      const value = encode(message, isSilent ? nothingSaid : pieces, request.model.id)
       // A medium that is missing now may be there next time.
       if (found === undefined || found.isComplete) kept.set(message, { key, value })
       encoded.push(value)
@@ -99,6 +102,9 @@ export const encoder = <A>(
     return encoded
   })
 }
+
+/** Stands for a message of the user without content, which vendors refuse. */
+const nothingSaid: ReadonlyArray<Piece> = [{ kind: "text", text: "(empty)" }]
 
 const hasHosted = ({ tools }: Request): boolean => tools.some(({ hosted }) => hosted !== undefined)
 
@@ -144,11 +150,24 @@ export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece =>
 /** Returns the text for a medium that cannot be part of a reply, such as one that a model made. */
 export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
-/** Removes empty texts, unless nothing else is left. */
-export const spoken = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
-  const full = pieces.filter((piece) => piece.kind !== "text" || piece.text !== "")
-  return full.length === 0 ? pieces.slice(0, 1) : full
+/** Returns the text of a result for formats in which it cannot be blank. */
+export const shownOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => (pieces.length === 0 ? noOutput : pieces)
+
+const noOutput: ReadonlyArray<Piece> = [{ kind: "text", text: "(no output)" }]
+
+/**
+ * Removes the thinking at the end of a reply that nothing follows, such as that of a reply that was cut. Vendors refuse
+ * it there.
+ */
+export const concluded = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+  let end = pieces.length
+  while (isOpenThought(pieces[end - 1])) end--
+  return end === pieces.length ? pieces : pieces.slice(0, end)
 }
+
+/** Returns whether a piece is thinking: not the signature of a call, nor a call that the vendor ran. */
+const isOpenThought = (piece: Piece | undefined): boolean =>
+  piece?.kind === "thought" && itemsOf(piece).length === 0 && jsonObject(piece.signature)["callId"] === undefined
 
 /** Returns an id that every vendor accepts, always the same for the same id. */
 export const wireId = (id: string): string => (wireIdShape.test(id) ? id : `call_${hash(id)}`)
@@ -159,7 +178,7 @@ const wireIdShape = /^[A-Za-z0-9_-]{1,40}$/
 export const shortId = (id: string): string => (/^[A-Za-z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9))
 
 // FNV-1a, twice with different seeds: enough to distinguish the calls of one conversation.
-const hash = (text: string): string => {
+export const hash = (text: string): string => {
   let a = 0x811c9dc5
   let b = 0x01000193
   for (let i = 0; i < text.length; i++) {
@@ -184,7 +203,11 @@ class Reader {
     const pieces: Array<Piece> = []
     for (const part of content) {
       const piece = this.#piece(part)
-      if (piece !== undefined) pieces.push(piece)
+      if (piece === undefined) continue
+      const last = pieces.at(-1)
+      // A blank text belongs to the text before it. Alone it is nothing.
+      if (piece.kind !== "text" || !isBlank(piece.text)) pieces.push(piece)
+      else if (last?.kind === "text") pieces[pieces.length - 1] = { kind: "text", text: last.text + piece.text }
     }
     return pieces
   }
@@ -196,7 +219,7 @@ class Reader {
   #piece(part: Content): Piece | undefined {
     switch (part.type) {
       case "text":
-        return { kind: "text", text: part.text }
+        return textPiece(part.text)
       case "image":
       case "audio":
       case "video":
@@ -204,18 +227,19 @@ class Reader {
         return this.#media(part)
       case "thinking": {
         if (!this.#isOwn(part.origin)) return undefined
-        const piece = { kind: "thought", text: part.content, signature: part.signature } as const
+        const signature = part.signature === undefined ? undefined : soundJson(part.signature)
+        const piece = { kind: "thought", text: soundText(part.content), signature } as const
         // A vendor rejects calls of tools that are not in the request.
         return itemsOf(piece).length > 0 && !hasHosted(this.#request) ? undefined : piece
       }
       case "tool_use":
         // A request without tools may not contain calls, so they are written as text.
         return this.#request.tools.length === 0
-          ? { kind: "text", text: Contents.toText(part) }
-          : { kind: "call", id: wireId(part.callId), name: part.name, input: part.input }
+          ? textPiece(Contents.toText(part))
+          : { kind: "call", id: wireId(part.callId), name: soundText(part.name), input: soundObject(part.input) }
       case "tool_result":
         return this.#request.tools.length === 0
-          ? { kind: "text", text: this.#safe(Contents.toText(part)) }
+          ? textPiece(this.#safe(Contents.toText(part)))
           : {
               kind: "result",
               id: wireId(part.callId),
@@ -224,18 +248,19 @@ class Reader {
               isError: part.isError
             }
       default:
-        return { kind: "text", text: Contents.toText(part) }
+        return textPiece(Contents.toText(part))
     }
   }
 
   #media(part: MediaContent): Piece {
-    const { data, url } = part
+    const { data } = part
+    const url = part.url === undefined ? undefined : soundText(part.url)
     const form = Model.mediaInputs(this.#request.model).includes(part.type)
       ? this.#settings.media[part.type]
       : undefined
-    const mediaType = typeIn(part)
+    const mediaType = soundText(typeIn(part))
     const fits = form?.types === undefined || form.types.includes(mediaType)
-    const filename = part.type === "document" ? part.filename : undefined
+    const filename = part.type === "document" && part.filename !== undefined ? soundText(part.filename) : undefined
     const facts = {
       kind: "media",
       type: part.type,
@@ -254,7 +279,7 @@ class Reader {
     // Every model can read a text document.
     return text === undefined || !essenceOf(mediaType).startsWith("text/")
       ? standIn(facts)
-      : { kind: "text", text: this.#safe(text) }
+      : textPiece(this.#safe(text))
   }
 
   #isOwn(origin: Json | undefined): boolean {
@@ -272,6 +297,16 @@ class Reader {
     }
     return undefined
   }
+}
+
+const textPiece = (text: string): Piece => ({ kind: "text", text: soundText(text) })
+
+// Vendors in Python also strip the separators U+001C to U+001F and U+0085.
+const separators = "\u001c\u001d\u001e\u001f\u0085"
+
+const isBlank = (text: string): boolean => {
+  for (const character of text) if (character.trim() !== "" && !separators.includes(character)) return false
+  return true
 }
 
 export const unknownType = "application/octet-stream"

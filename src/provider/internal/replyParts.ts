@@ -77,6 +77,11 @@ export class Reply {
     this.out.push({ type: "text-delta", id: this.#begin(true), delta })
   }
 
+  /** Ends the open text, so that the next one stays apart. */
+  endText(): void {
+    if (this.#open?.isText === true) this.#close()
+  }
+
   thinking(delta: string): void {
     if (delta === "") return
     this.#size += delta.length

@@ -52,7 +52,7 @@ class Items {
     switch (string(item, "type")) {
       case "message":
         if (isNew) list(item, "content").forEach((part) => this.#part(key, part))
-        return
+        return this.#reply.endText()
       case "reasoning":
         if (isNew)
           this.thinking(

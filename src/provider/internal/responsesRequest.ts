@@ -12,7 +12,7 @@ import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, hostedOf, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
 import type { Media, MediaPiece, Piece } from "./messageParts.ts"
-import { apart, itemsOf, spoken, standIn, textOf, wireId } from "./messageParts.ts"
+import { apart, itemsOf, standIn, textOf, wireId } from "./messageParts.ts"
 import { text } from "./readFields.ts"
 
 /** The name under which reasoning is kept and vendor options are given. */
@@ -34,7 +34,7 @@ export const toItems = (message: Message, pieces: ReadonlyArray<Piece>): Readonl
 const hostItems = (role: "system" | "user", pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   const content: Array<Json> = []
-  for (const piece of pieces.length === 0 ? pieces : spoken(pieces)) {
+  for (const piece of pieces) {
     if (piece.kind === "result") {
       items.push({ type: "function_call_output", call_id: piece.id, output: outputOf(piece.pieces) })
     } else if (piece.kind === "text" || piece.kind === "media") content.push(toPart(piece))
@@ -44,7 +44,7 @@ const hostItems = (role: "system" | "user", pieces: ReadonlyArray<Piece>): Reado
 
 const outputOf = (pieces: ReadonlyArray<Piece>): Json =>
   pieces.some(({ kind }) => kind === "media")
-    ? spoken(pieces).flatMap((piece) => (piece.kind === "text" || piece.kind === "media" ? [toPart(piece)] : []))
+    ? pieces.flatMap((piece) => (piece.kind === "text" || piece.kind === "media" ? [toPart(piece)] : []))
     : textOf(pieces, "\n")
 
 const toPart = (piece: MediaPiece | Extract<Piece, { readonly kind: "text" }>): Json => {
@@ -57,12 +57,15 @@ const toPart = (piece: MediaPiece | Extract<Piece, { readonly kind: "text" }>): 
     : { type: "input_file", filename: piece.filename ?? "document.pdf", file_data: url }
 }
 
-/** Puts reasoning before the call it led to, and keeps everything else in order. */
+/**
+ * Puts reasoning before the call it led to, and keeps everything else in order. Reasoning that led to nothing, such as
+ * that of a reply that was cut, is left out: the service refuses it without its item.
+ */
 const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const items: Array<JsonObject> = []
   const before = new Map<string, Array<JsonObject>>()
   for (const piece of pieces) {
-    if (piece.kind === "text" && piece.text !== "") {
+    if (piece.kind === "text") {
       items.push({ type: "message", role: "assistant", content: piece.text })
     } else if (piece.kind === "thought") {
       items.push(...itemsOf(piece))
@@ -80,6 +83,7 @@ const modelItems = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => 
       })
     }
   }
+  while (items.at(-1)?.["type"] === "reasoning") items.pop()
   return items
 }
 

@@ -1,0 +1,163 @@
+/**
+ * What vendors refuse in a request, as data: one entry for each wire format.
+ *
+ * The adapters write requests by these rules, and `RequestRules` of `kernai/testing` holds requests against them. Each
+ * rule names where it was published and the day on which it was read.
+ */
+
+/** The format of a request. `ai-sdk` and `effect-ai` are prompts for models of other packages. */
+export type Wire =
+  | "anthropic"
+  | "chat"
+  | "responses"
+  | "gemini"
+  | "gemini-interactions"
+  | "ollama"
+  | "ai-sdk"
+  | "effect-ai"
+
+/** Where a rule is published. */
+export interface Source {
+  readonly rule: keyof Omit<VendorRules, "sources"> | "text"
+  readonly url: string
+  readonly readOn: string
+}
+
+/** The rules of one format. In every format, text is well-formed Unicode without NUL. */
+export interface VendorRules {
+  /** The names of tools and calls. */
+  readonly name: RegExp
+  /** The ids of calls. Undefined where calls have none. */
+  readonly callId: RegExp | undefined
+  /** Whether a text block must hold more than white space. Where it need not, a result may be blank. */
+  readonly refusesBlank: boolean
+  /** Whether the conversation must begin with the user. */
+  readonly userFirst: boolean
+  /** Whether a message of the model may not end with its reasoning. */
+  readonly needsItemAfterReasoning: boolean
+  /** Where the results of one reply must stand: in the next message, or in the messages right after it. */
+  readonly results: "next-message" | "next-messages"
+  /** How many cache marks a request may have, and the blocks that can have none. Undefined where there are no marks. */
+  readonly cacheMarks?: { readonly most: number; readonly never: ReadonlyArray<string> }
+  readonly sources: ReadonlyArray<Source>
+}
+
+const readOn = "2026-11-29"
+
+/** The names that every vendor accepts: Google wants a letter or `_` first, and OpenAI and Anthropic take no dots. */
+const common = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+
+const namesSource: Source = {
+  rule: "name",
+  url: "https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools",
+  readOn
+}
+
+const textSources: ReadonlyArray<Source> = [
+  { rule: "text", url: "https://www.rfc-editor.org/rfc/rfc8259#section-8.2", readOn },
+  { rule: "text", url: "https://github.com/aebrer/dreb/issues/352", readOn }
+]
+
+/** The rules by format. */
+export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
+  anthropic: {
+    name: /^[A-Za-z0-9_-]{1,64}$/,
+    callId: /^[A-Za-z0-9_-]{1,64}$/,
+    refusesBlank: true,
+    userFirst: false,
+    needsItemAfterReasoning: true,
+    results: "next-message",
+    cacheMarks: { most: 4, never: ["thinking", "redacted_thinking"] },
+    sources: [
+      ...textSources,
+      { rule: "cacheMarks", url: "https://platform.claude.com/docs/en/build-with-claude/prompt-caching", readOn },
+      { rule: "name", url: "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use", readOn },
+      { rule: "refusesBlank", url: "https://github.com/NousResearch/hermes-agent/pull/63228", readOn },
+      { rule: "refusesBlank", url: "https://github.com/anthropics/claude-code/issues/50082", readOn },
+      { rule: "needsItemAfterReasoning", url: "https://github.com/tailcallhq/forgecode/issues/2107", readOn },
+      { rule: "results", url: "https://github.com/anthropics/claude-code/issues/8612", readOn }
+    ]
+  },
+  chat: {
+    name: /^[A-Za-z0-9_-]{1,64}$/,
+    callId: /^[A-Za-z0-9_-]{1,40}$/,
+    refusesBlank: false,
+    userFirst: false,
+    needsItemAfterReasoning: false,
+    results: "next-messages",
+    sources: [
+      ...textSources,
+      namesSource,
+      { rule: "name", url: "https://github.com/microsoft/semantic-kernel/issues/5320", readOn },
+      { rule: "results", url: "https://platform.openai.com/docs/guides/function-calling", readOn }
+    ]
+  },
+  responses: {
+    name: /^[A-Za-z0-9_-]{1,64}$/,
+    callId: /^[A-Za-z0-9_-]{1,64}$/,
+    refusesBlank: false,
+    userFirst: false,
+    needsItemAfterReasoning: true,
+    results: "next-messages",
+    sources: [
+      ...textSources,
+      namesSource,
+      { rule: "needsItemAfterReasoning", url: "https://github.com/openai/openai-node/issues/1567", readOn }
+    ]
+  },
+  gemini: {
+    // Dots and colons are taken by some of Google's services only.
+    name: common,
+    callId: /^[A-Za-z0-9_-]{1,64}$/,
+    refusesBlank: false,
+    userFirst: true,
+    needsItemAfterReasoning: false,
+    results: "next-message",
+    sources: [
+      ...textSources,
+      { rule: "name", url: "https://github.com/google-gemini/gemini-cli/issues/6704", readOn },
+      { rule: "results", url: "https://ai.google.dev/gemini-api/docs/function-calling", readOn },
+      { rule: "userFirst", url: "https://ai.google.dev/gemini-api/docs/function-calling", readOn }
+    ]
+  },
+  "gemini-interactions": {
+    name: common,
+    callId: /^[A-Za-z0-9_-]{1,64}$/,
+    refusesBlank: true,
+    userFirst: true,
+    needsItemAfterReasoning: false,
+    results: "next-messages",
+    sources: [...textSources, { rule: "name", url: "https://github.com/kaitranntt/ccs/issues/25", readOn }]
+  },
+  ollama: {
+    name: common,
+    callId: undefined,
+    refusesBlank: false,
+    userFirst: false,
+    needsItemAfterReasoning: false,
+    results: "next-messages",
+    sources: textSources
+  },
+  // The vendor behind a model of another package is unknown, so its prompt keeps the rules of all.
+  "ai-sdk": {
+    name: common,
+    callId: /^[A-Za-z0-9_-]{1,40}$/,
+    refusesBlank: true,
+    userFirst: true,
+    needsItemAfterReasoning: true,
+    results: "next-message",
+    sources: [
+      ...textSources,
+      { rule: "needsItemAfterReasoning", url: "https://github.com/vercel/ai/issues/7099", readOn }
+    ]
+  },
+  "effect-ai": {
+    name: common,
+    callId: /^[A-Za-z0-9_-]{1,40}$/,
+    refusesBlank: true,
+    userFirst: true,
+    needsItemAfterReasoning: true,
+    results: "next-message",
+    sources: textSources
+  }
+}
