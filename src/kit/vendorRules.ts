@@ -1,8 +1,8 @@
 /**
  * What vendors refuse in a request, as data: one entry for each wire format.
  *
- * The adapters write requests by these rules, and `RequestRules` of `kernai/testing` holds requests against them. Each
- * rule names where it was published and the day on which it was read.
+ * The adapters write requests by these rules. A rule names where it is published, or a thread that shows the vendor's
+ * refusal, with the day on which it was read.
  */
 
 /** The format of a request. `ai-sdk` and `effect-ai` are prompts for models of other packages. */
@@ -20,7 +20,8 @@ export type Wire =
 export interface Source {
   readonly rule: keyof Omit<VendorRules, "sources"> | "text"
   readonly url: string
-  readonly readOn: string
+  /** The day on which an excerpt of it was read. Absent for a page that was only found cited. */
+  readonly readOn?: string
 }
 
 /** The rules of one format. In every format, text is well-formed Unicode without NUL. */
@@ -49,12 +50,11 @@ const common = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 
 const namesSource: Source = {
   rule: "name",
-  url: "https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools",
-  readOn
+  url: "https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools"
 }
 
 const textSources: ReadonlyArray<Source> = [
-  { rule: "text", url: "https://www.rfc-editor.org/rfc/rfc8259#section-8.2", readOn },
+  { rule: "text", url: "https://www.rfc-editor.org/rfc/rfc8259#section-8.2" },
   { rule: "text", url: "https://github.com/aebrer/dreb/issues/352", readOn }
 ]
 
@@ -70,8 +70,8 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     cacheMarks: { most: 4, never: ["thinking", "redacted_thinking"] },
     sources: [
       ...textSources,
-      { rule: "cacheMarks", url: "https://platform.claude.com/docs/en/build-with-claude/prompt-caching", readOn },
-      { rule: "name", url: "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use", readOn },
+      { rule: "cacheMarks", url: "https://platform.claude.com/docs/en/build-with-claude/prompt-caching" },
+      { rule: "name", url: "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use" },
       { rule: "refusesBlank", url: "https://github.com/NousResearch/hermes-agent/pull/63228", readOn },
       { rule: "refusesBlank", url: "https://github.com/anthropics/claude-code/issues/50082", readOn },
       { rule: "needsItemAfterReasoning", url: "https://github.com/tailcallhq/forgecode/issues/2107", readOn },
@@ -89,7 +89,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
       ...textSources,
       namesSource,
       { rule: "name", url: "https://github.com/microsoft/semantic-kernel/issues/5320", readOn },
-      { rule: "results", url: "https://platform.openai.com/docs/guides/function-calling", readOn }
+      { rule: "results", url: "https://platform.openai.com/docs/guides/function-calling" }
     ]
   },
   responses: {
@@ -116,8 +116,8 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     sources: [
       ...textSources,
       { rule: "name", url: "https://github.com/google-gemini/gemini-cli/issues/6704", readOn },
-      { rule: "results", url: "https://ai.google.dev/gemini-api/docs/function-calling", readOn },
-      { rule: "userFirst", url: "https://ai.google.dev/gemini-api/docs/function-calling", readOn }
+      { rule: "results", url: "https://ai.google.dev/gemini-api/docs/function-calling" },
+      { rule: "userFirst", url: "https://ai.google.dev/gemini-api/docs/function-calling" }
     ]
   },
   "gemini-interactions": {
