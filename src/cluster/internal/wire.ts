@@ -7,14 +7,20 @@ import { plain } from "../../kit/json.ts"
 import type { LiveEvent } from "../../store-kit/Follow.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Resumption as HowToResume } from "../../RunOptions.ts"
+import type { Answer as AnswerOfPerson } from "../../RunState.ts"
 
-const Answer = Schema.Struct({
+// The type keeps the message complete: a field that an answer gets is needed here, too.
+const answerFields = {
   callId: Schema.String,
   approved: Schema.Boolean,
   reason: Schema.optionalKey(Schema.String),
   by: Schema.optionalKey(Schema.String),
-  input: Schema.optionalKey(Schema.Json)
-})
+  input: Schema.optionalKey(Schema.Json),
+  values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  dismissed: Schema.optionalKey(Schema.Boolean)
+} satisfies { readonly [field in keyof AnswerOfPerson]-?: unknown }
+
+const Answer = Schema.Struct(answerFields)
 
 const CallError = Schema.Struct({ name: Schema.String, message: Schema.String, recoverable: Schema.Boolean })
 
