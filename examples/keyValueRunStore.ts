@@ -26,7 +26,7 @@ const make = (database: Database, clock: Clock.Clock) => {
   const followers = Polling.followers()
   // One query for all runs that somebody waits for.
   const cancellations = Polling.cancellations({
-    look: (runIds) => Effect.sync(() => runIds.filter((runId) => database.get(runId)?.isCancelled === true))
+    findCancelled: (runIds) => Effect.sync(() => runIds.filter((runId) => database.get(runId)?.isCancelled === true))
   })
 
   /** The records after a revision, and the error of the first one that cannot be read. */

@@ -262,7 +262,7 @@ interface Passage {
   to: number | undefined
 }
 
-/** What a reply consists of, in its order. */
+/** A part of a reply, in its order. */
 type Entry =
   | Thought
   | Passage

@@ -74,7 +74,7 @@ export type TurnEvent =
     })
   | (Event<"blocks_parsed"> & {
       readonly blocks: ReadonlyArray<Block>
-      /** Those of the blocks that have no effect, such as a final answer beside calls, and why. */
+      /** Blocks that have no effect, such as a final answer beside calls, and why. */
       readonly ignored?: { readonly blocks: ReadonlyArray<Block>; readonly reason: string }
     })
   | (Event<"plan_rejected"> & { readonly reason: string; readonly raw: string })

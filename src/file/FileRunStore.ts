@@ -89,7 +89,7 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const interval = options.pollInterval ?? "500 millis"
   const isCancelled = (runId: string) =>
     Effect.map(heads.of(Name.make(runId), false), (head) => head?.status.type === "cancelled")
-  const cancellations = Polling.cancellations({ look: Effect.filter(isCancelled) })
+  const cancellations = Polling.cancellations({ findCancelled: Effect.filter(isCancelled) })
   // No run has a file whose name begins with a dot.
   const offers = offerFolder(files, `${path}/.offers`)
   return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval, offers })

@@ -1,5 +1,5 @@
 /**
- * What a failed request to a server tells: the system's error code, whether anything was sent, and when to try again.
+ * Reads a failed request to a server: the system's error code, whether anything was sent, and when to try again.
  */
 
 import { isRecord } from "./json.ts"

@@ -1,5 +1,5 @@
 /**
- * What vendors refuse in a request, as data: one entry for each wire format.
+ * The rules by which vendors refuse requests, as data: one entry for each wire format.
  *
  * The adapters write requests by these rules. A rule names where it is published, or a thread that shows the vendor's
  * refusal, with the day on which it was read.

@@ -68,7 +68,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   const heads = Heads.make(sql)
   const followers = Polling.followers()
   const cancellations = Polling.cancellations({
-    look: heads.cancelled,
+    findCancelled: heads.cancelled,
     ...(options.changes === undefined ? {} : { interval: options.pollInterval ?? "500 millis" })
   })
   yield* Effect.addFinalizer(() => followers.end)

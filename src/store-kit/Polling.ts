@@ -70,15 +70,15 @@ export const followers = (): Followers => {
         // A read may fail because the store is closing.
         const unlessOver = (error: E): Effect.Effect<never, E | Cause.Done> =>
           isOver ? Cause.done() : Effect.fail(error)
-        const look: Effect.Effect<ReadonlyArray<RunRecord>, E | Cause.Done> = Effect.suspend(() => {
+        const poll: Effect.Effect<ReadonlyArray<RunRecord>, E | Cause.Done> = Effect.suspend(() => {
           latch.closeUnsafe()
           if (isOver) return Cause.done()
           return Effect.flatMap(Effect.catch(page(after), unlessOver), (records) => {
             after = records.at(-1)?.revision ?? after
-            return records.length > 0 ? Effect.succeed(records) : Effect.andThen(sleep, look)
+            return records.length > 0 ? Effect.succeed(records) : Effect.andThen(sleep, poll)
           })
         })
-        return Stream.fromIterableEffectRepeat(look)
+        return Stream.fromIterableEffectRepeat(poll)
       })
     )
 
@@ -106,14 +106,14 @@ export interface Cancellations {
 }
 
 /**
- * Finds cancellations by other processes.
+ * Options of cancellations that other processes store, too.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Looking {
+export interface CancellationOptions {
   /** Returns which of these runs are cancelled. A failure is ignored, since the next query follows. */
-  readonly look: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, unknown>
+  readonly findCancelled: (runIds: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>, unknown>
   /** The longest wait for an announcement before the next query. Default: 20 milliseconds. */
   readonly interval?: Duration.Input | undefined
 }
@@ -127,31 +127,31 @@ export interface Looking {
  * @category constructors
  * @since 0.1.0
  */
-export const cancellations = (options?: Looking): Cancellations => {
+export const cancellations = (options?: CancellationOptions): Cancellations => {
   const waiting = new Map<string, Set<() => void>>()
   const announced = Latch.makeUnsafe()
-  let looking: Fiber.Fiber<unknown, unknown> | undefined
+  let polling: Fiber.Fiber<unknown, unknown> | undefined
 
   const complete = (runId: string): void => {
     for (const done of waiting.get(runId) ?? []) done()
   }
 
-  const looks = (options: Looking) => {
-    const look = Effect.suspend(() => {
+  const polls = (options: CancellationOptions) => {
+    const poll = Effect.suspend(() => {
       announced.closeUnsafe()
-      return Effect.map(options.look([...waiting.keys()]), (cancelled) => cancelled.forEach(complete))
+      return Effect.map(options.findCancelled([...waiting.keys()]), (cancelled) => cancelled.forEach(complete))
     })
     const pause = Effect.race(announced.await, Effect.sleep(options.interval ?? spacing))
     // Sleeps first, because a short run ends before the first query.
-    return Effect.forever(Effect.andThen(Effect.sleep(spacing), Effect.andThen(Effect.ignore(look), pause)))
+    return Effect.forever(Effect.andThen(Effect.sleep(spacing), Effect.andThen(Effect.ignore(poll), pause)))
   }
 
   const leave = (runId: string, done: () => void): void => {
     const others = waiting.get(runId)
     if (others?.delete(done) === true && others.size === 0) waiting.delete(runId)
     if (waiting.size > 0) return
-    looking?.interruptUnsafe()
-    looking = undefined
+    polling?.interruptUnsafe()
+    polling = undefined
   }
 
   const wait = (runId: string, fiber: Fiber.Fiber<unknown, unknown>) =>
@@ -162,7 +162,7 @@ export const cancellations = (options?: Looking): Cancellations => {
       }
       waiting.set(runId, (waiting.get(runId) ?? new Set()).add(done))
       announced.openUnsafe()
-      if (options !== undefined) looking ??= Effect.runForkWith(fiber.context)(looks(options))
+      if (options !== undefined) polling ??= Effect.runForkWith(fiber.context)(polls(options))
       return Effect.sync(() => leave(runId, done))
     })
 

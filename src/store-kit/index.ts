@@ -1,5 +1,5 @@
 /**
- * What a store is made of: the rules that every store of runs follows, the parts of a stored state, polling and offers
+ * The parts of a store: the rules that every store of runs follows, the parts of a stored state, polling and offers
  * between processes, the media of a run, and the messages and memories of conversations.
  *
  * The stores of `kernai/file` and `kernai/sql` are made of these modules and of `RunCodec`. `RunStoreSuite` and

@@ -22,7 +22,7 @@ import { type Callable, type Child, type Run, type TaskError, isTaskError, curre
 import * as Budget from "../run/sharedBudget.ts"
 import type { Target } from "./targets.ts"
 
-/** What is reported about a child run. */
+/** The report about a child run. */
 interface Report {
   readonly input: Json
   readonly dependsOn: ReadonlyArray<string>

@@ -22,7 +22,7 @@ import { resume } from "./resume.ts"
 import { start } from "./start.ts"
 
 /**
- * What surrounds a simulated process.
+ * The surroundings of a simulated process.
  *
  * @category models
  * @since 0.1.0

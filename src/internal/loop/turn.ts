@@ -51,8 +51,8 @@ export function* restartModel(run: Run, repair?: Repair): Effect.fn.Return<void,
 
 /**
  * Stores pending records, calls the model and records what its reply means. Returns the parts of the reply. A complete
- * reply is recorded even while the run is being interrupted. A refused one is requested again if a middleware wants it, and a
- * refused request once its content is repaired.
+ * reply is recorded even while the run is being interrupted. A refused reply is requested again if a middleware wants
+ * it, and a refused request once its content is repaired.
  */
 export function* readReply(
   run: Run,

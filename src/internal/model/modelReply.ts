@@ -28,7 +28,7 @@ export interface ModelReply {
   readonly raw: ReadonlyArray<StreamPart>
   /** Why a finished reply is rejected, such as a middleware that refused it. */
   readonly refused: Cause.Cause<ReplyError> | undefined
-  /** What a live consumer should know of the request, besides the reply. */
+  /** Warnings about the request, for live consumers. */
   readonly warnings?: Pick<Extract<LiveEvent, { readonly type: "llm_response" }>, "cacheMissed" | "dropped">
 }
 

@@ -175,7 +175,7 @@ interface Waiting {
   readonly take: () => void
 }
 
-/** What a turn offers its model. */
+/** The tools and the listing that a turn offers its model, with the extensions they come from. */
 export interface Offer extends Pick<PromptContext, "tools" | "listing"> {
   /** All registered skills and protocols when the offer was made. */
   readonly skills: ReadonlyArray<AnySkill>
@@ -212,7 +212,7 @@ export interface Run extends Environment {
   output: unknown
   /** The prefixes of this run's prompts that vendors are expected to have cached. Replaced by `forecastCache` alone. */
   cache: PromptCache.PromptCache
-  /** What the last turn offered its model. Replaced by `offerOf` alone. */
+  /** The offer of the last turn. Replaced by `offerOf` alone. */
   offer: Offer | undefined
   /** The prompt of the last turn, for turns that change nothing. Replaced by `preparePrompt` alone. */
   prompt: SteadyPrompt | undefined

@@ -68,7 +68,7 @@ export const events = {
   model_restarted: lazilyFor((content: ContentCodec) =>
     event("model_restarted", {
       attempt: Schema.Int,
-      /** What is left out of the request, because the vendor refused it. */
+      /** The parts of the request left out because the vendor refused them. */
       repair: Schema.optionalKey(Model.repair(content))
     })
   ),

@@ -1,5 +1,5 @@
 /**
- * What stores and runs ask about every message of a history, found once for each message.
+ * Facts about a message that stores and runs need again and again, computed once for each message.
  *
  * A conversation gives all its messages to each of its runs, so only new messages are read.
  */

@@ -1,5 +1,5 @@
 /**
- * What a driver of stored runs is given, and what it offers.
+ * The options and the operations of a driver of stored runs.
  */
 
 import type * as Duration from "effect/Duration"
@@ -92,7 +92,7 @@ export type TakeUp = Pick<
 export type TakeUpError = ResumeError | ToolNotFound
 
 /**
- * The claim of this process on a run: how whoever assigned the run to it says whether it still has it.
+ * The claim of this process on a run. Returned by the source of the run, it tells whether this process still has it.
  *
  * The store fences every append by the revision of the run, so a claim is never needed for the journal. It keeps two
  * processes from doing the same work, and from entering the same `write` skill.
@@ -115,7 +115,7 @@ export interface Claim {
 }
 
 /**
- * What a stored run needs next:
+ * The next need of a stored run:
  *
  * - `Attempt`: it can be attempted now.
  * - `Wait`: nothing before a time, in milliseconds since the epoch: its next retry, or the deadline of its questions.

@@ -104,7 +104,7 @@ export const make = Effect.fnUntraced(function* <R>(
 
 // ---------------------------------------------------------------- polling
 
-/** The polls of a worker for runs of which nobody told it. */
+/** The polls of a worker for runs that were not announced to it. */
 const pollsOf = <R>(worker: State<R>) => {
   const { places, store } = worker.driver
   const list = (filter: Parameters<typeof store.list>[0]) => worker.timed(store.list(filter))

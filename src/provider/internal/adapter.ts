@@ -33,7 +33,7 @@ export interface Format<Wire> {
   /** Default: `sse`. */
   readonly framing?: Framing
   readonly startsSlowly?: boolean | undefined
-  /** What the vendor refuses in this format. */
+  /** The rules of the vendor for this format. */
   readonly rules: VendorRules
   readonly media: Media
   readonly encode: (message: Message, pieces: ReadonlyArray<Piece>, model: string) => Wire

@@ -52,7 +52,7 @@ export interface Written {
   readonly json: string
   readonly role: Json | undefined
   readonly open: Open | undefined
-  /** What a user message shows of results. It stands behind all results of a reply. */
+  /** The pieces of results that only a user message can show. They stand behind all results of a reply. */
   readonly shown: ReadonlyArray<JsonObject> | undefined
 }
 
