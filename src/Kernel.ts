@@ -27,7 +27,7 @@ import type { Environment } from "./internal/run/run.ts"
 import * as Starts from "./internal/kernel/start.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
 import { admitMedia, inline, roomBefore } from "./store-kit/internal/admitMedia.ts"
-import { originsOf, storedAt } from "./store-kit/StoredRuns.ts"
+import { originsOf, storedFor } from "./store-kit/StoredRuns.ts"
 import type {
   AgentConfigInvalid,
   AnswerError,
@@ -502,7 +502,7 @@ const make = (built: Context.Context<Parts>): KernelShape => {
   ): Effect.Effect<RunResult<Output>, ResumeError, R> =>
     ofAgent(
       agent,
-      Effect.flatMap(storedAt(Context.get(built, RunStore.RunStore), runId, options.revision), (state) =>
+      Effect.flatMap(storedFor(Context.get(built, RunStore.RunStore), runId, agent.name, options), (state) =>
         withEnvironment(built, agent, options, sink, state, (environment) =>
           Effect.scoped(
             Effect.flatMap(reopen(environment, state, agent, options), (media) =>

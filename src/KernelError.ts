@@ -89,6 +89,7 @@ export const KernelError = Schema.Union([
   Store.RunExists,
   Store.StoreError,
   Run.InFlightToolCalls,
+  Run.AgentMismatch,
   Run.RewindNotAllowed,
   Run.QuestionNotFound,
   Run.AgentCrashError,
@@ -265,13 +266,20 @@ export type StreamError = Exclude<RunError, Run.RunPaused | Run.RunCancelled>
  * - `ConcurrentAppendError`: the run is at another revision than `ResumeOptions.revision`, or another worker was faster.
  * - `QuestionNotFound`: an answer fits no open question.
  * - `InFlightToolCalls`: the outcome of calls that were in flight is unknown, and `ResumeOptions.recover` does not decide.
+ * - `AgentMismatch`: the run belongs to another agent, and `ResumeOptions.as` gives no reason.
  * - `RewindNotAllowed`: the open turn is past its prompt.
  * - `OutputInvalid`: the stored answer does not fit the output schema of the agent.
  *
  * @category errors
  * @since 0.1.0
  */
-export type ResumeError = RunError | Store.RunNotFound | Run.QuestionNotFound | Run.RewindNotAllowed | Run.OutputInvalid
+export type ResumeError =
+  | RunError
+  | Store.RunNotFound
+  | Run.AgentMismatch
+  | Run.QuestionNotFound
+  | Run.RewindNotAllowed
+  | Run.OutputInvalid
 
 /**
  * Fails when a resumed run that is streamed has no answer (see `ResumeError`). A pause or a cancellation is the last

@@ -168,6 +168,11 @@ export interface Resumption {
   readonly answers?: ReadonlyArray<Answer> | undefined
   /** Prepare the open turn again instead of asking the model with the stored prompt. Default: false. */
   readonly rewind?: boolean | undefined
+  /**
+   * Why this agent continues a run of another agent: a text for the journal. Without it such a run is refused with
+   * `AgentMismatch`. The run keeps its own agent, so every later resume by another one needs a reason again.
+   */
+  readonly as?: string | undefined
 }
 
 /**

@@ -52,7 +52,7 @@ type NoAnswer =
   | "RunBusy"
   | "InFlightToolCalls"
 
-type NotResumed = NoAnswer | "RunNotFound" | "QuestionNotFound" | "RewindNotAllowed" | "OutputInvalid"
+type NotResumed = NoAnswer | "RunNotFound" | "AgentMismatch" | "QuestionNotFound" | "RewindNotAllowed" | "OutputInvalid"
 
 export const submitted = Kernel.submit(agent, "")
 yes<Equal<Effect.Error<typeof submitted>, Kernel.SubmitError>>()

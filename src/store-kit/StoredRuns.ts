@@ -8,7 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { Call } from "../Call.ts"
-import { ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
+import { AgentMismatch, ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
+import type { ResumeOptions } from "../RunOptions.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
 import { keyOf } from "../internal/state/state.ts"
 import { childRunId } from "../Call.ts"
@@ -41,6 +42,25 @@ export const storedAt = (
     revision === undefined || revision === state.revision
       ? Effect.succeed(state)
       : Effect.fail(new ConcurrentAppendError({ runId, expected: revision, actual: state.revision }))
+  )
+
+/**
+ * Returns the stored state of a run that an agent is to resume. Fails if the run belongs to another agent, which may
+ * have been handed to it, unless `as` says why this agent continues it.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const storedFor = (
+  store: RunStoreShape,
+  runId: string,
+  given: string,
+  { as, revision }: ResumeOptions
+): Effect.Effect<RunState, AgentMismatch | RunNotFound | ConcurrentAppendError | StoreError> =>
+  Effect.flatMap(storedAt(store, runId, revision), (state) =>
+    as !== undefined || given === state.agent || given === state.handoff?.agent
+      ? Effect.succeed(state)
+      : Effect.fail(new AgentMismatch({ runId, agent: state.agent, given }))
   )
 
 /**

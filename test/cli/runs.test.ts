@@ -129,7 +129,7 @@ describe("a stored run", () => {
         const stale = `run '${id}' is at revision ${revision}, expected 1`
         for (const verb of ["approve", "deny"]) {
           const refused = yield* kernai(["runs", verb, id, "--revision", "1", ...sqliteOf(folder)])
-          assert.strictEqual(refused.code, 1)
+          assert.notStrictEqual(refused.code, 0)
           assert.include(refused.error, stale)
         }
 
@@ -262,6 +262,23 @@ describe("a stored run", () => {
       assert.lengthOf(failed.out.match(/^run_\w+ {2}.*maximum.*$/gm) ?? [], 2)
       const nothing = yield* kernai([...worker, "--concurrency", "1", "--lease", "1"])
       assert.deepStrictEqual([nothing.code, nothing.error], [0, ""])
+    })
+  )
+
+  it.live("is continued with the agent of another file only for a reason", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const script = ["--script", join(folder, "script.json")]
+      const ran = yield* kernai(["run", "Write to Oslo", "--yes", ...sqliteOf(folder), ...agentOf(folder)])
+      const forked = idOf(yield* kernai(["runs", "fork", idOf(ran), "--revision", "1", ...sqliteOf(folder)]))
+      const other = join(folder, "librarian.json")
+      writeFileSync(other, JSON.stringify({ name: "librarian", system_prompt: "You lend books.", model: "scripted" }))
+      const resume = ["runs", "resume", forked, "-q", "-y", "--agent", other, ...script, ...sqliteOf(folder)]
+      const refused = yield* kernai(resume)
+      assert.notStrictEqual(refused.code, 0)
+      assert.include(refused.error, "belongs to the agent 'agent', so 'librarian' does not resume it")
+      const resumed = yield* kernai([...resume, "--as", "the librarian writes now"])
+      assert.deepStrictEqual([resumed.code, resumed.out], [0, "All done.\n"])
     })
   )
 

@@ -241,7 +241,11 @@ describe.each(places)("runs that are stored in format 2: %s", (_, isThere, opene
           ] as const
           for (const [runId, reply, options] of resumptions) {
             const before = Option.getOrThrow(yield* store.head(runId))
-            const { text } = yield* Kernel.resume(clerk, runId, { provider: MockProvider.make(reply), ...options })
+            const { text } = yield* Kernel.resume(clerk, runId, {
+              provider: MockProvider.make(reply),
+              as: "a test",
+              ...options
+            })
             assert.strictEqual(text, "at last", runId)
             const state = Option.getOrThrow(yield* store.load(runId))
             const records = yield* Stream.runCollect(store.read(runId))

@@ -112,6 +112,7 @@ export const resumeFlags = {
     ),
     Shared.optional
   ),
+  as: Shared.optionalText("as", "reason", "Continue the run of another agent with that of --agent, and say why"),
   rewind: Shared.toggle("rewind", "Prepare the turn again instead of sending the stored prompt"),
   revision,
   ...Shared.form

@@ -104,7 +104,7 @@ export const cancel = Effect.fnUntraced(function* ({ by, json, reason, ...target
 
 /** Resumes a run, and follows it to its end. Omitted settings are those of the run. */
 export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { readonly form: Form }) {
-  const { inFlight, rewind, revision } = options
+  const { as, inFlight, rewind, revision } = options
   const newer = yield* Settings.ofFlags(options)
   const { agent: name, context, revision: seen, runId: id } = yield* stored(options)
   const settings = Settings.over(Settings.ofRun({ context }), newer)
@@ -114,9 +114,11 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
     if (missing !== undefined) return yield* usage(CliAgent.missing(missing))
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(id)
     const recover = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
-    const events = Kernel.resumeStream(agent(name), id, {
+    // An agent file names its agent, which may be another than that of the run.
+    const events = Kernel.resumeStream(settings.agent === undefined ? agent(name) : agent(), id, {
       recover,
       rewind,
+      as,
       context: Settings.contextOf(settings),
       workerId: "cli",
       ...at(revision)

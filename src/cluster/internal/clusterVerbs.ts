@@ -7,12 +7,12 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "../../Agent.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { follow } from "../../store-kit/Follow.ts"
-import { stored } from "../../store-kit/StoredRuns.ts"
+import { stored, storedFor } from "../../store-kit/StoredRuns.ts"
 import type { KernelShape, Needs } from "../../Kernel.ts"
 import type { ResumeError, RunError } from "../../KernelError.ts"
-import { AgentConfigInvalid, ConcurrentAppendError, StoreError } from "../../KernelError.ts"
+import { AgentConfigInvalid, StoreError } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import type { CommonOptions, Input, ResumeOptions, RunOptions } from "../../RunOptions.ts"
+import type { Input, ResumeOptions, RunOptions } from "../../RunOptions.ts"
 import type { RunResult } from "../../RunState.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
@@ -66,14 +66,14 @@ export const make = (client: Client): KernelShape => {
         ).pipe(Stream.catchTags(atRest))
       ),
     resume: (agent, runId, options = {}) =>
-      Effect.andThen(resume(client, runId, options), resumedOf(client, agent, runId)),
+      Effect.andThen(resume(client, agent.name, runId, options), resumedOf(client, agent, runId)),
     resumeStream: (agent, runId, options = {}) => typed(agent, resumeStream(client, agent, runId, options)),
     parts: kernel.parts
   }
 }
 
 /** Fails for an option that cannot reach the runner. */
-const travels = (options: Pick<CommonOptions, (typeof here)[number]>): Effect.Effect<void, AgentConfigInvalid> => {
+const travels = (options: Pick<ResumeOptions, (typeof here)[number]>): Effect.Effect<void, AgentConfigInvalid> => {
   const fixed = here.find((name) => options[name] !== undefined)
   return fixed === undefined
     ? Effect.void
@@ -85,7 +85,7 @@ const travels = (options: Pick<CommonOptions, (typeof here)[number]>): Effect.Ef
       )
 }
 
-const here = ["allowedSkills", "parts", "address", "signal", "steering", "onTaskComplete"] as const
+const here = ["allowedSkills", "parts", "address", "signal", "steering", "onTaskComplete", "as"] as const
 
 // ---------------------------------------------------------------- starting
 
@@ -137,6 +137,7 @@ const resultOf = <Output, S extends AnySkill<unknown>, R>(
   Effect.catchTags(resumedOf(client, agent, runId), {
     RunNotFound: (error) => Effect.fail(lost(error.message)),
     OutputInvalid: (error) => Effect.fail(lost(error.message)),
+    AgentMismatch: Effect.die,
     QuestionNotFound: Effect.die,
     RewindNotAllowed: Effect.die
   })
@@ -158,12 +159,14 @@ const resumedOf = <Output, S extends AnySkill<unknown>, R>(
 // ---------------------------------------------------------------- resuming
 
 /** Sends a resume, and waits until the run is at rest. Returns the previous revision of the run. */
-const resume = Effect.fnUntraced(function* ({ messenger, store }: Client, runId: string, options: ResumeOptions) {
+const resume = Effect.fnUntraced(function* (
+  { messenger, store }: Client,
+  agent: string,
+  runId: string,
+  options: ResumeOptions
+) {
   yield* travels(options)
-  const { revision } = yield* stored(store, runId)
-  if (options.revision !== undefined && options.revision !== revision) {
-    return yield* new ConcurrentAppendError({ runId, expected: options.revision, actual: revision })
-  }
+  const { revision } = yield* storedFor(store, runId, agent, options)
   const nonce = randomId(yield* Random.Random)
   const { refused } = yield* messenger.ask(new Drive({ runId, revision, how: resumption(options), nonce }))
   if (refused !== undefined) return yield* failRefused(refused)
@@ -180,7 +183,7 @@ const resumeStream = <Output, S extends AnySkill<unknown>, R>(
     Effect.map(stored(client.store, runId), ({ revision, status }) => {
       const after = status.type === "completed" ? revision - 1 : revision
       const events = Stream.takeUntil(follow(client.shared, runId, { after, until: "end" }), isRestOf(runId))
-      const resumed = Stream.fromEffectDrain(resume(client, runId, options))
+      const resumed = Stream.fromEffectDrain(resume(client, agent.name, runId, options))
       const both = Stream.merge(events, resumed, { haltStrategy: "left" })
       return concluded(both, runId, resumedOf(client, agent, runId))
     })

@@ -37,6 +37,7 @@ const Refused = Schema.Union([
   Errors.ConcurrentAppendError,
   Errors.RunBusy,
   Errors.QuestionNotFound,
+  Errors.AgentMismatch,
   Errors.RewindNotAllowed,
   Errors.OutputInvalid
 ])

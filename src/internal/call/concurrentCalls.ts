@@ -20,7 +20,7 @@ import * as TaskScheduler from "../../TaskScheduler.ts"
 import type * as Usage from "../../Usage.ts"
 import { type Json, isJsonObject } from "../../kit/json.ts"
 import { emit } from "../run/publish.ts"
-import { type CallsError, type HookError, type Run, carry, now, currentTurn } from "../run/run.ts"
+import { type CallsError, type HookError, type Run, carry, now, currentTurn, isRecovered } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { plusExpense } from "../run/sharedBudget.ts"
 import { short } from "../skill/failureText.ts"
@@ -102,9 +102,6 @@ export const recordResult = (run: Run, completed: CallResult): void => {
   const { callId, spent } = completed
   record(run, { type: "tool_call_completed", callId, result: outcomeOf(run, completed), ...(spent && { spent }) })
 }
-
-/** Returns whether this call was in flight when the run was interrupted and is launched again. */
-export const isRecovered = (run: Run, call: Call): boolean => currentTurn(run).recovered?.includes(call.callId) === true
 
 const pausedBy = (run: Run, { asks }: AskingResult): RunPaused =>
   new RunPaused({ runId: run.state.runId, reason: "approval_required", metadata: questionMetadata([asks]) })

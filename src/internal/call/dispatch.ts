@@ -11,19 +11,36 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type { Call, CallError, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
+import { InFlightToolCalls } from "../../KernelError.ts"
 import { failureIn } from "../../kit/foreignCode.ts"
 import { agentTarget } from "./childTarget.ts"
 import { isLost, lose, throughMiddleware, tracedCall, unlessLost } from "./aroundCall.ts"
 import { asking } from "./callAsks.ts"
 import { short } from "../skill/failureText.ts"
 import { type LiveEvent, emit } from "../run/publish.ts"
-import { type CallsError, type Run, type TaskError, now } from "../run/run.ts"
+import { type CallsError, type Run, type TaskError, isRecovered, now } from "../run/run.ts"
 import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
 import { withinTimeout } from "../run/deadline.ts"
 
-/** Runs a call. A call of another agent is a child run; the middleware wraps the calls inside it instead. */
+/**
+ * Runs a call. A call of another agent is a child run; the middleware wraps the calls inside it instead.
+ *
+ * A call that was in flight before and cannot run here stays in flight: it may have had its effect, so "not found" is no
+ * result of it.
+ */
 export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, CallsError> =>
-  call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call, (call) => sendCall(run, call))
+  Effect.suspend((): Effect.Effect<CallResult, CallsError> => {
+    const lost = isRecovered(run, call) ? unavailable(run, call) : undefined
+    if (lost !== undefined) return Effect.fail(lost)
+    return call.kind === "agent" ? askAgent(run, call) : throughMiddleware(run, call, (call) => sendCall(run, call))
+  })
+
+/** Returns the error for a call that cannot run here. */
+const unavailable = (run: Run, call: Call): InFlightToolCalls | undefined => {
+  const found: Result.Result<unknown, CallError> = call.kind === "agent" ? askable(run, call) : targetOf(run, call)
+  if (Result.isSuccess(found)) return undefined
+  return new InFlightToolCalls({ runId: run.state.runId, callIds: [call.callId], detail: found.failure.message })
+}
 
 const askAgent = (run: Run, call: Call): Effect.Effect<CallResult, TaskError> =>
   Effect.suspend(() => {

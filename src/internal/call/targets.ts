@@ -19,6 +19,7 @@ import { failureIn } from "../../kit/foreignCode.ts"
 import { type Json, jsonObject, type JsonObject, plain, requestOf } from "../../kit/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 import { carried, toAnswer } from "../skill/skillOutput.ts"
+import { effectsOf } from "../policy/callEffects.ts"
 import { keyOf, stepOf } from "../state/state.ts"
 import type { MediaRef } from "../../RunEvent.ts"
 import { references } from "../../store-kit/Medium.ts"
@@ -122,7 +123,7 @@ class SkillTarget implements Target {
     this.#call = call
     this.#skill = skill
     this.name = skill.name
-    this.effects = skill.effects
+    this.effects = effectsOf(run, call)
     this.input = paramsOf(skill, call.input)
     this.asks = new Asks.CallAsks(run, call)
   }
@@ -313,7 +314,7 @@ const protocolTarget = (run: Run, call: Call, protocol: AnyProtocol): Target => 
   const scope = { ...scopeOf(run, call), answered, ask, sample, refusal: refusalThrough(run, call) }
   return {
     name,
-    effects: protocol.effects,
+    effects: effectsOf(run, call),
     input: request,
     asks,
     limit: {

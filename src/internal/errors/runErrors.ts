@@ -189,10 +189,29 @@ export class DeadlockError extends Schema.TaggedError<DeadlockError>()("Deadlock
  */
 export class InFlightToolCalls extends Schema.TaggedError<InFlightToolCalls>()("InFlightToolCalls", {
   runId: Schema.String,
-  callIds: Schema.Array(Schema.String)
+  callIds: Schema.Array(Schema.String),
+  /** The reason why a call that was to be retried cannot run here, such as a skill that is not available. */
+  detail: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
-    return `calls in flight with an unknown outcome: ${this.callIds.join(", ")}`
+    const detail = this.detail === undefined ? "" : ` (${this.detail})`
+    return `calls in flight with an unknown outcome: ${this.callIds.join(", ")}${detail}`
+  }
+}
+
+/**
+ * The run belongs to another agent, which has other skills and instructions. Resume it with its own agent, or with the
+ * option `as`, which says why this one continues it.
+ */
+export class AgentMismatch extends Schema.TaggedError<AgentMismatch>()("AgentMismatch", {
+  runId: Schema.String,
+  /** The agent of the run. */
+  agent: Schema.String,
+  /** The agent that was to resume it. */
+  given: Schema.String
+}) {
+  override get message() {
+    return `run '${this.runId}' belongs to the agent '${this.agent}', so '${this.given}' does not resume it without a reason`
   }
 }
 

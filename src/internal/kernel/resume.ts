@@ -18,7 +18,7 @@ import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { conclude, storedOutput } from "../run/conclude.ts"
 import { failWith } from "../run/failure.ts"
 import { memberOf } from "../loop/handOver.ts"
-import { type AskedAgent, type EndError, type Environment, type Run, makeRun, now } from "../run/run.ts"
+import { type AskedAgent, type EndError, type Environment, type Run, agentName, makeRun, now } from "../run/run.ts"
 import { answerTasks, checkAnswers, withdraw } from "./queue.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/sharedBudget.ts"
@@ -76,6 +76,7 @@ const resumed = Effect.fnUntraced(function* (
     ...context,
     ...(how.answers === undefined ? {} : { answers }),
     ...(rewind ? { rewind } : {}),
+    ...(how.as === undefined || agent.name === agentName(state) ? {} : { as: { agent: agent.name, reason: how.as } }),
     ...recovered
   }
   // Tasks first, so that a run resumed by another process finds them answered.

@@ -13,10 +13,10 @@ import { defer, deferred, pause, settle, stopDeferred } from "../run/askHooks.ts
 import { hasCallMiddleware } from "../call/aroundCall.ts"
 import { isAsking } from "../call/callAsks.ts"
 import { commit, flush, manyRecords, record } from "../run/commit.ts"
-import { isRecovered, pauseAsking, recordResult, runWorkflow, together } from "../call/concurrentCalls.ts"
+import { pauseAsking, recordResult, runWorkflow, together } from "../call/concurrentCalls.ts"
 import { dispatch } from "../call/dispatch.ts"
 import { accept, needsReview, questionMetadata, review } from "../call/review.ts"
-import { type CallsError, type Run, currentTurn, unlessStopped } from "../run/run.ts"
+import { type CallsError, type Run, currentTurn, isRecovered, unlessStopped } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { effectsOf } from "../policy/callEffects.ts"
 

@@ -7,15 +7,26 @@ import type { Call, Effects } from "../../Call.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 
-/** Returns the effects of a call, which decide about resume, retry and the default policy. */
-export const effectsOf = (
-  {
-    protocols,
-    skills
-  }: {
-    readonly skills: Pick<SkillRegistry["Service"], "find">
-    readonly protocols: Pick<ProtocolRegistry["Service"], "find">
-  },
+/** The registries that declare effects. */
+interface Registries {
+  readonly skills: Pick<SkillRegistry["Service"], "find">
+  readonly protocols: Pick<ProtocolRegistry["Service"], "find">
+}
+
+/**
+ * Returns the effects of a call, which decide about resume, retry and the default policy. A call that was launched keeps
+ * the effects that were stored with it, unless its skill has stricter ones by now.
+ */
+export const effectsOf = (registries: Registries, call: Pick<Call, "kind" | "name" | "effects">): Effects => {
+  const declared = declaredEffects(registries, call)
+  const { effects = declared } = call
+  return strictness[effects] > strictness[declared] ? effects : declared
+}
+
+const strictness = { read: 0, idempotent: 1, write: 2 } as const
+
+const declaredEffects = (
+  { protocols, skills }: Registries,
   { kind, name: called }: Pick<Call, "kind" | "name">
 ): Effects => {
   const name = called ?? ""

@@ -246,6 +246,10 @@ export const currentTurn = (run: Run): Turn => {
   return run.state.currentTurn
 }
 
+/** Returns whether this call was in flight when the run was interrupted and is launched again. */
+export const isRecovered = (run: Run, { callId }: Pick<Call, "callId">): boolean =>
+  currentTurn(run).recovered?.includes(callId) === true
+
 /** Returns the facts about a run that a policy receives. */
 export const policyScope = ({ agent, state }: Run): PolicyScope => ({
   runId: state.runId,

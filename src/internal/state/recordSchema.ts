@@ -147,6 +147,8 @@ export const delta = lazilyFor((content: ContentCodec) => {
     answers: Schema.optionalKey(Schema.Array(answer())),
     /** Questions asked at review, after a hook changed a call, or by calls that ran. */
     asked: Schema.optionalKey(Schema.Array(question())),
+    /** The agent that resumed the run of another one, and why. */
+    as: Schema.optionalKey(Schema.Struct({ agent: Schema.String, reason: Schema.String })),
     /** Returns to turn_started, so that the turn is prepared again. */
     rewind: Schema.optionalKey(Schema.Boolean),
     completing: Schema.optionalKey(Model.ending()),
