@@ -9,6 +9,7 @@
 export type Wire =
   | "anthropic"
   | "chat"
+  | "mistral"
   | "responses"
   | "gemini"
   | "gemini-interactions"
@@ -38,6 +39,10 @@ export interface VendorRules {
   readonly needsItemAfterReasoning: boolean
   /** Where the results of one reply must stand: in the next message, or in the messages right after it. */
   readonly results: "next-message" | "next-messages"
+  /** Whether results must stand before everything else in their message. */
+  readonly resultsFirst?: boolean
+  /** Whether the model must speak between results and the user. */
+  readonly answersResults?: boolean
   /** How many cache marks a request may have, and the blocks that can have none. Undefined where there are no marks. */
   readonly cacheMarks?: { readonly most: number; readonly never: ReadonlyArray<string> }
   readonly sources: ReadonlyArray<Source>
@@ -67,6 +72,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     userFirst: false,
     needsItemAfterReasoning: true,
     results: "next-message",
+    resultsFirst: true,
     cacheMarks: { most: 4, never: ["thinking", "redacted_thinking"] },
     sources: [
       ...textSources,
@@ -90,6 +96,20 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
       namesSource,
       { rule: "name", url: "https://github.com/microsoft/semantic-kernel/issues/5320", readOn },
       { rule: "results", url: "https://platform.openai.com/docs/guides/function-calling" }
+    ]
+  },
+  mistral: {
+    name: /^[A-Za-z0-9_-]{1,64}$/,
+    callId: /^[A-Za-z0-9]{9}$/,
+    refusesBlank: false,
+    userFirst: false,
+    needsItemAfterReasoning: false,
+    results: "next-messages",
+    answersResults: true,
+    sources: [
+      ...textSources,
+      { rule: "callId", url: "https://github.com/anomalyco/opencode/issues/1680", readOn },
+      { rule: "answersResults", url: "https://github.com/NousResearch/hermes-agent/issues/20154", readOn }
     ]
   },
   responses: {

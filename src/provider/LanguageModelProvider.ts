@@ -27,7 +27,7 @@ import { runHere } from "./internal/body.ts"
 import { type Fault, saysTooLong } from "./internal/providerFault.ts"
 import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { allMedia, concluded, encoder, type Piece, shownOf, standIn, textOf } from "./internal/messageParts.ts"
+import { allMedia, concluded, encoder, type Piece, shownText, standIn, textOf } from "./internal/messageParts.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
@@ -168,7 +168,7 @@ const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultP
     id: piece.id,
     name: piece.name ?? "unknown",
     isFailure: piece.isError,
-    result: textOf(shownOf(piece.pieces), "\n"),
+    result: shownText(piece.pieces),
     ...(shown.some((part) => part.type === "file") ? { modelOutput: shown } : {})
   }
 }

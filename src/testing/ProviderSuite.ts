@@ -12,6 +12,8 @@ import * as HttpClient from "effect/http/HttpClient"
 import * as Limits from "../Limits.ts"
 import type { ProviderShape } from "../Provider.ts"
 import { contentChecks, refusalChecks, replyChecks } from "./internal/providerChecks.ts"
+import { ruleChecks } from "./internal/ruleChecks.ts"
+import type * as RequestRules from "./RequestRules.ts"
 
 /**
  * One requirement of a provider.
@@ -37,6 +39,8 @@ export interface Subject<out E = never, out R = never> {
   readonly reply: { readonly body: string; readonly text: string; readonly contentType?: string | undefined }
   /** The key that the provider sends. No error may show it. */
   readonly secret: string
+  /** The format of its requests, if `RequestRules` knows it. Then they are held against the rules of the format. */
+  readonly wire?: RequestRules.Wire | undefined
 }
 
 /**
@@ -51,10 +55,12 @@ export interface Subject<out E = never, out R = never> {
  * @since 0.1.0
  */
 export const checks = <E, R>(subject: Subject<E, R>): ReadonlyArray<Check<E, Exclude<R, HttpClient.HttpClient>>> =>
-  [...replyChecks, ...refusalChecks, ...contentChecks].map(({ body, name }) => ({
-    name,
-    run: body({
-      ...subject,
-      open: (client) => Effect.provideService(subject.open, HttpClient.HttpClient, client)
-    }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
-  }))
+  [...replyChecks, ...refusalChecks, ...contentChecks, ...(subject.wire === undefined ? [] : ruleChecks)].map(
+    ({ body, name }) => ({
+      name,
+      run: body({
+        ...subject,
+        open: (client) => Effect.provideService(subject.open, HttpClient.HttpClient, client)
+      }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, modelAttempts: 1 }))
+    })
+  )

@@ -8,6 +8,7 @@
 export * as Cassette from "./Cassette.ts"
 export * as MockProvider from "./MockProvider.ts"
 export * as ProviderSuite from "./ProviderSuite.ts"
+export * as RequestRules from "./RequestRules.ts"
 export * as Replay from "./Replay.ts"
 export * as ReplayProvider from "./ReplayProvider.ts"
 export * as CrashMatrix from "./CrashMatrix.ts"

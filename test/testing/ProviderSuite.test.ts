@@ -4,7 +4,7 @@ import { Effect, Redacted, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { Message, Provider, StreamPart } from "kernai"
 import { MessageEncoder } from "kernai/provider"
-import { Cassette, ProviderSuite } from "kernai/testing"
+import { Cassette, ProviderSuite, type RequestRules } from "kernai/testing"
 import { cassettes, key, vendor } from "../support/provider.ts"
 
 const secret = Redacted.value(key)
@@ -27,14 +27,23 @@ const replyOf = Effect.fnUntraced(function* (name: string) {
   return assert.fail(`no reply of ${name}`)
 })
 
-for (const name of ["anthropic", "openai", "openai-responses", "ollama", "google", "google-interactions"]) {
+const wires: { readonly [name: string]: RequestRules.Wire } = {
+  anthropic: "anthropic",
+  openai: "chat",
+  "openai-responses": "responses",
+  ollama: "ollama",
+  google: "gemini",
+  "google-interactions": "gemini-interactions"
+}
+
+for (const [name, wire] of Object.entries(wires)) {
   describe(name, () => {
-    const names = ProviderSuite.checks({ open: vendor(name)({}), reply: { body: "", text: "" }, secret })
+    const names = ProviderSuite.checks({ open: vendor(name)({}), reply: { body: "", text: "" }, secret, wire })
     names.forEach((check, index) => {
       it.effect(check.name, () =>
         Effect.gen(function* () {
           const reply = yield* replyOf(name)
-          yield* ProviderSuite.checks({ open: vendor(name)({}), reply, secret })[index]?.run ?? Effect.void
+          yield* ProviderSuite.checks({ open: vendor(name)({}), reply, secret, wire })[index]?.run ?? Effect.void
         })
       )
     })
@@ -149,4 +158,32 @@ describe("a provider of one's own", () => {
       })
     )
   }
+})
+
+describe("a provider that says which format it speaks", () => {
+  it.effect("fails a check for each kind of conversation that it sends as it is", () =>
+    Effect.gen(function* () {
+      const plain = Effect.map(HttpClient.HttpClient, (client): Provider.ProviderShape => ({
+        name: "plain",
+        stream: ({ messages }) =>
+          Stream.unwrap(
+            HttpClientRequest.post("http://localhost/v1/chat/completions").pipe(
+              HttpClientRequest.bodyJsonUnsafe({
+                messages: messages.map(({ content, role }) => ({ role, content: JSON.stringify(content) }))
+              }),
+              client.execute,
+              Effect.mapError(() => failed("disconnected", "no answer")),
+              Effect.as(Stream.make(StreamPart.finish()))
+            )
+          )
+      }))
+      const reply = { body: "", text: "" }
+      const checks = ProviderSuite.checks({ open: plain, reply, secret, wire: "chat" })
+      const found: Array<string> = []
+      for (const { name, run } of checks.filter(({ name }) => name.includes("its vendor accepts"))) {
+        if ((yield* Effect.exit(run))._tag === "Failure") found.push(name)
+      }
+      assert.isAbove(found.length, 5)
+    })
+  )
 })

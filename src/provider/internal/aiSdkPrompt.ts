@@ -8,7 +8,7 @@
 import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Message } from "../../Message.ts"
 import { optionsOf } from "./foreign.ts"
-import { concluded, type MediaPiece, type Piece, shownOf, standIn, textOf } from "./messageParts.ts"
+import { concluded, type MediaPiece, type Piece, shownText, standIn, textOf } from "./messageParts.ts"
 
 /** The version of a model's specification. */
 export type Version = 2 | 3 | 4
@@ -81,7 +81,7 @@ const sourceOf = (target: Target, { mediaType, source }: MediaPiece): Source | u
 
 const toResult = (target: Target, piece: Extract<Piece, { kind: "result" }>): unknown => {
   const { id, isError, name, pieces } = piece
-  const text = textOf(shownOf(pieces), "\n")
+  const text = shownText(pieces)
   const showsMedia = !isError && pieces.some((inner) => inner.kind === "media")
   const output: Json | { readonly [key: string]: unknown } = showsMedia
     ? { type: "content", value: pieces.flatMap((inner) => toShown(target, inner)) }

@@ -14,7 +14,7 @@ export const chatFormat = (
 ): Format<ReadonlyArray<ChatRequest.Written>> => ({
   path: () => "/chat/completions",
   startsSlowly: options.startsSlowly,
-  rules: vendorRules.chat,
+  rules: dialect.answersResults ? vendorRules.mistral : vendorRules.chat,
   media: ChatRequest.mediaOf(options.imageUrls ?? true),
   encode: ChatRequest.toMessages(dialect),
   body: (request, messages) => ChatRequest.toBody(dialect, request, messages),

@@ -46,7 +46,9 @@ export const fitting = (rules: VendorRules): ((request: Request) => Fitted) => {
   return (request) => {
     const { messages } = request
     // A request without tools has its calls and results as text.
-    const placed = request.tools.length === 0 || isInPlace(messages) ? undefined : inPlace(messages)
+    const isOrdered = rules.callId === undefined
+    const placed =
+      request.tools.length === 0 || isInPlace(messages, isOrdered) ? undefined : inPlace(messages, isOrdered)
     const first = rules.userFirst ? beginning(placed?.map(({ message }) => message) ?? messages) : undefined
     const names = namesFor(rules, request)
     if (placed === undefined && first === undefined && names === undefined) return { request, names: noNames }
@@ -126,14 +128,20 @@ const partsOf = perObject(({ content }: Message): Parts => {
 
 const callsOf = (message: Message): Parts["calls"] => partsOf(message).calls
 
-/** Returns whether every call has its one result right after it. Calls of the last message have none yet. */
-const isInPlace = (messages: ReadonlyArray<Message>): boolean => {
+/**
+ * Returns whether every call has its one result right after it, in the order of the calls if `isOrdered` is set. Calls of
+ * the last message have none yet.
+ */
+const isInPlace = (messages: ReadonlyArray<Message>, isOrdered: boolean): boolean => {
   const seen = new Set<string>()
   const open = new Set<string>()
   for (const message of messages) {
     const { calls, hasMore, results } = partsOf(message)
     if (open.size > 0 && results.length === 0) return false
-    for (const id of results) if (!open.delete(id)) return false
+    for (const id of results) {
+      if (isOrdered && open.values().next().value !== id) return false
+      if (!open.delete(id)) return false
+    }
     if (open.size > 0 && hasMore) return false
     for (const { id } of calls) {
       if (seen.has(id)) return false
@@ -151,8 +159,8 @@ interface Placed {
   readonly from: number | undefined
 }
 
-/** Puts the results of each message right after it. */
-const inPlace = (messages: ReadonlyArray<Message>): ReadonlyArray<Placed> => {
+/** Puts the results of each message right after it, in the order of its calls if `isOrdered` is set. */
+const inPlace = (messages: ReadonlyArray<Message>, isOrdered: boolean): ReadonlyArray<Placed> => {
   const placed: Array<Placed> = []
   const seen = new Set<string>()
   let at = 0
@@ -166,7 +174,8 @@ const inPlace = (messages: ReadonlyArray<Message>): ReadonlyArray<Placed> => {
       continue
     }
     const end = nextCalls(messages, at + 1)
-    placed.push(...turnOf(messages, at, end, seen))
+    const { calling, rest, results } = turnOf(message, messages, at, end, seen)
+    placed.push(calling, ...(isOrdered ? inOrder(calling, results) : results), ...rest)
     at = end
   }
   return placed
@@ -177,15 +186,32 @@ const nextCalls = (messages: ReadonlyArray<Message>, from: number): number => {
   return next === -1 ? messages.length : next
 }
 
-/** Places the messages from one with calls up to the next one with calls: the calls, their results, the rest. */
+/** Puts results in the order of their calls, for formats that tell results by their place. */
+const inOrder = ({ message }: Placed, results: ReadonlyArray<Placed>): ReadonlyArray<Placed> => {
+  const single = results.flatMap((placed) => {
+    const { content } = placed.message
+    return content.length === 1 ? [placed] : content.map((part) => ({ message: resultAlone(part), from: undefined }))
+  })
+  return callsOf(message).flatMap(({ id }) => single.filter(({ message }) => partsOf(message).results[0] === id))
+}
+
+const resultAlone = perObject((part: Content): Message => ({ role: "tool", content: [part] }))
+
+/** A message with calls, the results of these, and what stands before the next message with calls. */
+interface CallTurn {
+  readonly calling: Placed
+  readonly results: ReadonlyArray<Placed>
+  readonly rest: ReadonlyArray<Placed>
+}
+
+/** Sorts the messages from one with calls up to the next one with calls. */
 const turnOf = (
+  first: Message,
   messages: ReadonlyArray<Message>,
   at: number,
   end: number,
   seen: Set<string>
-): ReadonlyArray<Placed> => {
-  const first = messages[at]
-  if (first === undefined) return []
+): CallTurn => {
   const ids = new Map<string, string>()
   const calling = withOwnIds(first, seen, ids)
   const open = new Set(ids.keys())
@@ -209,7 +235,7 @@ const turnOf = (
   }
   const isLast = at === messages.length - 1
   for (const id of isLast ? [] : open) results.push({ message: unanswered(ids.get(id) ?? id), from: undefined })
-  return [{ message: calling, from: at }, ...results, ...rest]
+  return { calling: { message: calling, from: at }, results, rest }
 }
 
 /** Gives calls whose ids were used before other ids. `ids` receives the new ids by the old ones. */

@@ -150,10 +150,14 @@ export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece =>
 /** Returns the text for a medium that cannot be part of a reply, such as one that a model made. */
 export const madeOf = (mediaType = unknownType): string => textOf([standIn({ type: kindOf(mediaType), mediaType })])
 
-/** Returns the text of a result for formats in which it cannot be blank. */
-export const shownOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => (pieces.length === 0 ? noOutput : pieces)
+/** Returns what a result shows, for formats in which it cannot be empty. */
+export const shownOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> =>
+  pieces.length === 0 ? [{ kind: "text", text: noOutput }] : pieces
 
-const noOutput: ReadonlyArray<Piece> = [{ kind: "text", text: "(no output)" }]
+/** Returns the text of a result, for formats in which it cannot be blank. */
+export const shownText = (pieces: ReadonlyArray<Piece>): string => textOf(pieces, "\n") || noOutput
+
+const noOutput = "(no output)"
 
 /**
  * Removes the thinking at the end of a reply that nothing follows, such as that of a reply that was cut. Vendors refuse

@@ -23,13 +23,13 @@ interface Opened<E, R> extends Omit<Subject<E, R>, "open"> {
 }
 
 /** One requirement of a provider. */
-interface ProviderCheck {
+export interface ProviderCheck {
   readonly name: string
   readonly body: <E, R>(subject: Opened<E, R>) => Effect.Effect<void, E, Exclude<R, HttpClient.HttpClient>>
 }
 
 /** Creates a client that gives every request the same response, and keeps the bodies of the requests. */
-const answering = (answer: () => Response) => {
+export const answering = (answer: () => Response) => {
   const bodies: Array<string> = []
   const client = HttpClient.make((request) =>
     Effect.sync(() => {
@@ -41,13 +41,13 @@ const answering = (answer: () => Response) => {
 }
 
 /** Creates a response with the body of a reply. */
-const said = (
+export const said = (
   { body, contentType = "text/event-stream" }: Subject["reply"],
   bytes?: string | ReadableStream<Uint8Array>
 ): Response => new Response(bytes ?? body, { headers: { "content-type": contentType } })
 
 /** Creates a request with these messages to a text model. */
-const asking = (messages: ReadonlyArray<Message>, model: Models.Model = Models.make("suite")): Request => ({
+export const asking = (messages: ReadonlyArray<Message>, model: Models.Model = Models.make("suite")): Request => ({
   model,
   messages,
   tools: [],
@@ -56,7 +56,7 @@ const asking = (messages: ReadonlyArray<Message>, model: Models.Model = Models.m
 })
 
 /** Reads all parts of a reply. */
-const readAll = (
+export const readAll = (
   provider: ProviderShape,
   request: Request = hello
 ): Effect.Effect<ReadonlyArray<StreamPart>, ProviderError> => Stream.runCollect(provider.stream(request))
@@ -66,7 +66,7 @@ const textIn = (parts: ReadonlyArray<StreamPart>): string =>
   parts.map((part) => (part.type === "text-delta" ? part.delta : "")).join("")
 
 /** Dies with a sentence unless a condition holds. */
-const demand = (holds: boolean, sentence: string): Effect.Effect<void> =>
+export const demand = (holds: boolean, sentence: string): Effect.Effect<void> =>
   holds ? Effect.void : Effect.die(new Error(sentence))
 
 const bytes = new Uint8Array([250, 251, 252, 253])

@@ -1,0 +1,64 @@
+/**
+ * The promises about the wire: what a vendor takes, and what it said.
+ *
+ * What vendors take is here. Lines about replies, about servers of the Model Context Protocol and about secrets stand in
+ * lists of their own beside it, each in `wire<Part>.ts`.
+ */
+import { existing, failures, type Line, ofFiles, vitest } from "./support.ts"
+import { wireMcp } from "./wireMcp.ts"
+import { wireReplies } from "./wireReplies.ts"
+
+/** The sum of a count that tests print as `word: N`. */
+const sumOf = (text: string, word: string): number =>
+  [...text.matchAll(new RegExp(`${word}: (\\d+)`, "g"))].reduce((sum, match) => sum + Number(match[1]), 0)
+
+/** At least 20,000 conversations in each of eight formats, with none refused. */
+const requests = (): Line =>
+  ofFiles(
+    (line, files) => {
+      const ran = vitest(files)
+      const tried = sumOf(ran.stdout, "requests checked")
+      const refused = sumOf(ran.stdout, "requests refused")
+      return {
+        line,
+        pass: ran.status === 0 && tried >= 160_000 && refused === 0,
+        figure: `${tried} requests of 12 adapters, ${refused} refused, in ${ran.seconds.toFixed(0)} s${failures(ran)}`
+      }
+    },
+    "20,000 conversations by chance satisfy the published rules of every vendor, in order and with every text",
+    ["test/property/requests.test.ts"]
+  )
+
+const faults = (): Line =>
+  ofFiles(
+    (line, files) => {
+      const ran = vitest(files)
+      const planted = sumOf(ran.stdout, "faults planted")
+      return {
+        line,
+        pass: ran.status === 0 && planted >= 100,
+        figure: `${planted} found of ${planted}${failures(ran)}`
+      }
+    },
+    "the rules find each kind of fault, planted in a request of each format that has the rule",
+    ["test/testing/RequestRules.test.ts"]
+  )
+
+export const wire = async (): Promise<ReadonlyArray<Line>> => [
+  requests(),
+  faults(),
+  existing("text, names, order, blank texts, reasoning and results, one by one in each adapter", [
+    "test/provider/acceptedRequests.test.ts",
+    "test/kit/soundText.test.ts"
+  ]),
+  existing("documents of text are escaped on every way to a model, and a media type that is given wins", [
+    "test/provider/textDocuments.test.ts",
+    "test/provider/media.test.ts"
+  ]),
+  existing("a refused request is repaired once, and resume does not meet the content again", [
+    "test/kernel/repair.test.ts"
+  ]),
+  existing("a provider of one's own is held against the rules of its format", ["test/testing/ProviderSuite.test.ts"]),
+  ...wireReplies.map(([line, files]) => existing(line, files)),
+  ...wireMcp.map(([line, files]) => existing(line, files))
+]

@@ -1,0 +1,7 @@
+/** The lines about replies: what a vendor said. Each is a promise, and the tests that prove it. */
+export const wireReplies: ReadonlyArray<readonly [line: string, files: ReadonlyArray<string>]> = [
+  ["a reply whose finish reason has arrived is whole", ["test/provider/afterTheEnd.test.ts"]],
+  ["a typed answer is read out of a fence, behind a sentence and after thinking", ["test/kernel/typedAnswer.test.ts"]],
+  ["thinking in the text of a reply is thinking", ["test/provider/thinkTags.test.ts"]],
+  ["what a cut reply used is stored", ["test/provider/cutUsage.test.ts"]]
+]

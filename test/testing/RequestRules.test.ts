@@ -1,0 +1,249 @@
+/** The rules of vendors find what is wrong with a request, each kind of fault in each format. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Content, type Message } from "kernai"
+import { RequestRules } from "kernai/testing"
+import { message, request, tool } from "../support/provider.ts"
+import { type Target, targets } from "../support/wires.ts"
+
+const signed = (provider: string) =>
+  Content.thinking("hm", {
+    origin: { provider, model: "m" },
+    signature: { signature: "s", id: "r", encrypted: "e", options: { acme: { s: "s" } } }
+  })
+
+const conversation = (provider: string): ReadonlyArray<Message.Message> => [
+  message("system", "You help."),
+  message("user", "go"),
+  message("assistant", signed(provider), Content.text("yes"), Content.toolUse("callaaaa1", "add", { a: 1 })),
+  message("tool", Content.toolResult("callaaaa1", "one")),
+  message("assistant", Content.toolUse("callaaaa2", "add", { a: 2 })),
+  message("tool", Content.toolResult("callaaaa2", "two")),
+  message("assistant", "done"),
+  message("user", "and now?")
+]
+
+const providerOf = ({ name, wire }: Target): string =>
+  wire === "responses" ? "openai" : wire === "ai-sdk" ? "acme" : wire === "effect-ai" ? "ai" : name
+
+const bodyOf = (target: Target) =>
+  Effect.map(
+    target.bodyOf(
+      request({
+        model: { id: "m", capabilities: ["text"] },
+        messages: conversation(providerOf(target)),
+        tools: [tool],
+        cacheBreakpoints: [1]
+      })
+    ),
+    (body): unknown => JSON.parse(JSON.stringify(body))
+  )
+
+type Fields = { [key: string]: unknown }
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Applies a change to every object of a body, from the inside out, and tells whether one was changed. */
+const changed = (body: unknown, change: (fields: Fields, key: string) => boolean): boolean => {
+  let isChanged = false
+  const walk = (value: unknown, key: string): void => {
+    if (Array.isArray(value)) value.forEach((item) => walk(item, key))
+    if (!isFields(value)) return
+    for (const [name, inner] of Object.entries(value)) walk(inner, name)
+    isChanged = change(value, key) || isChanged
+  }
+  walk(body, "")
+  return isChanged
+}
+
+/** The list of messages of a body. */
+const listOf = (body: unknown): Array<Fields> => {
+  const fields = isFields(body) ? body : {}
+  const prompt = isFields(fields["prompt"]) ? fields["prompt"]["content"] : fields["prompt"]
+  const list = fields["messages"] ?? fields["input"] ?? fields["contents"] ?? prompt
+  return Array.isArray(list) ? list : []
+}
+
+const textKeys = ["text", "content", "output", "result", "value"]
+const resultTypes = ["tool_result", "function_call_output", "function_result", "tool-result"]
+const isResult = (fields: Fields): boolean =>
+  fields["role"] === "tool" || resultTypes.includes(String(fields["type"])) || "functionResponse" in fields
+const holdsResult = (item: Fields): boolean =>
+  isResult(item) || [item["content"], item["parts"]].flat().some((part) => isFields(part) && isResult(part))
+
+const replace = (from: string, to: string) => (body: unknown) =>
+  changed(body, (fields) => {
+    const keys = textKeys.filter((key) => fields[key] === from)
+    for (const key of keys) fields[key] = to
+    return keys.length > 0
+  })
+
+/** A fault by the rule that it breaks. Returns false if the format has nothing that can be broken so. */
+const faults: { readonly [kind: string]: readonly [RequestRules.Rule, (body: unknown) => boolean] } = {
+  "half of a surrogate pair": ["text", replace("go", "go\ud83c")],
+  "a NUL": ["text", replace("go", "go\0")],
+  "a name of a tool that the vendor refuses": [
+    "name",
+    (body) => changed(body, (fields) => fields["name"] === "add" && Boolean((fields["name"] = "a.b c")))
+  ],
+  "an id of a call that the vendor refuses": [
+    "callId",
+    (body) =>
+      changed(body, (fields) => {
+        const keys = Object.keys(fields).filter((key) => fields[key] === "callaaaa1")
+        for (const key of keys) fields[key] = "no id!"
+        return keys.length > 0
+      })
+  ],
+  "an id that is used twice": [
+    "callId",
+    (body) =>
+      changed(body, (fields) => {
+        const keys = Object.keys(fields).filter((key) => fields[key] === "callaaaa2")
+        for (const key of keys) fields[key] = "callaaaa1"
+        return keys.length > 0
+      })
+  ],
+  "a result that is missing": [
+    "results",
+    (body) => {
+      const list = listOf(body)
+      const at = list.findIndex(holdsResult)
+      return at >= 0 && list.splice(at, 1).length > 0
+    }
+  ],
+  "a result without its call": [
+    "results",
+    (body) => {
+      const list = listOf(body)
+      const found = list.find(holdsResult)
+      return found !== undefined && list.push(structuredClone(found)) > 0
+    }
+  ],
+  "a result behind a message of the user": [
+    "results",
+    (body) => {
+      const list = listOf(body)
+      const at = list.findIndex(holdsResult)
+      const user = list.findLast((item) => item["role"] === "user" || item["type"] === "user_input")
+      return at >= 0 && user !== undefined && list.splice(at, 0, structuredClone(user)).length === 0
+    }
+  ],
+  "a message without content": [
+    "shape",
+    (body) => {
+      const user = listOf(body).findLast((item) => item["role"] === "user" || item["type"] === "user_input")
+      if (user === undefined) return false
+      user["parts" in user ? "parts" : "content"] = []
+      return true
+    }
+  ],
+  "a blank text": ["refusesBlank", replace("go", " \n")],
+  "a message of the model at its beginning": [
+    "userFirst",
+    (body) => {
+      const list = listOf(body)
+      const at = list.findIndex((item) => item["role"] === "user" || item["type"] === "user_input")
+      return list.splice(at, 1).length > 0
+    }
+  ],
+  "reasoning that nothing follows": [
+    "needsItemAfterReasoning",
+    (body) => {
+      const list = listOf(body)
+      const kinds = ["thinking", "reasoning", "thought"]
+      const at = list.findIndex(({ type }) => kinds.includes(String(type)))
+      if (at >= 0) return list.push(...list.splice(at, 1)) > 0
+      return list.some(({ content }) => {
+        if (!Array.isArray(content)) return false
+        const inner = content.findIndex((part) => isFields(part) && kinds.includes(String(part["type"])))
+        return inner >= 0 && content.push(...content.splice(inner, 1)) > 0
+      })
+    }
+  ],
+  "a user who speaks right after results": [
+    "answersResults",
+    (body) => {
+      const list = listOf(body)
+      const at = list.findLastIndex(({ role }) => role === "assistant")
+      return list.splice(at, 1).length > 0
+    }
+  ],
+  "an input of a call that is no object": [
+    "shape",
+    (body) =>
+      changed(body, (fields) => {
+        const key = ["arguments", "args", "input", "params"].find((name) => {
+          const value = fields[name]
+          return value === '{"a":1}' || (isFields(value) && value["a"] === 1)
+        })
+        if (key === undefined) return false
+        fields[key] = "no object"
+        return true
+      })
+  ],
+  "too many cache marks": [
+    "cacheMarks",
+    (body) =>
+      changed(
+        body,
+        (fields) => fields["type"] === "text" && Boolean((fields["cache_control"] = { type: "ephemeral" }))
+      ) &&
+      changed(body, (fields) => resultTypes.includes(String(fields["type"])) && Boolean((fields["cache_control"] = {})))
+  ]
+}
+
+/** The formats that have a rule. All others accept its fault. */
+const onlyIn: { readonly [rule in RequestRules.Rule]?: ReadonlyArray<RequestRules.Wire> } = {
+  callId: RequestRules.wires.filter((wire) => wire !== "ollama"),
+  refusesBlank: ["anthropic", "gemini-interactions", "ai-sdk", "effect-ai"],
+  userFirst: ["gemini", "gemini-interactions", "ai-sdk", "effect-ai"],
+  needsItemAfterReasoning: ["anthropic", "responses", "ai-sdk", "effect-ai"],
+  answersResults: ["mistral"],
+  cacheMarks: ["anthropic"]
+}
+
+describe("the rules of vendors", () => {
+  it.effect("accept a plain conversation in every format", () =>
+    Effect.gen(function* () {
+      for (const target of yield* targets) {
+        assert.deepStrictEqual(RequestRules.check(target.wire, yield* bodyOf(target)), [], target.name)
+      }
+    })
+  )
+
+  for (const [kind, [rule, plant]] of Object.entries(faults)) {
+    it.effect(`find ${kind}`, () =>
+      Effect.gen(function* () {
+        let planted = 0
+        for (const target of yield* targets) {
+          if (onlyIn[rule]?.includes(target.wire) === false) continue
+          const body = yield* bodyOf(target)
+          assert.isTrue(plant(body), `${target.name}: the fault is not planted`)
+          const found = RequestRules.check(target.wire, body)
+          assert.include(
+            found.map((violation) => violation.rule),
+            rule,
+            target.name
+          )
+          planted++
+        }
+        console.log(`faults planted: ${planted}`)
+        assert.isAbove(planted, 0)
+      })
+    )
+  }
+
+  it("find a body that is no request", () => {
+    for (const wire of RequestRules.wires) {
+      for (const body of [null, "x", [], {}, { messages: 3 }, { messages: [{ role: "robot", content: "x" }] }]) {
+        assert.isAbove(RequestRules.check(wire, body).length, 0)
+      }
+    }
+  })
+
+  it("say where they are published", () => {
+    assert.isAbove(RequestRules.sourcesOf("anthropic", "results").length, 0)
+    assert.deepStrictEqual(RequestRules.sourcesOf("ollama", "shape"), [])
+  })
+})
