@@ -21,7 +21,7 @@ import { emitOffer } from "../../store-kit/Offers.ts"
 import { patient } from "../../store-kit/internal/storeGuard.ts"
 import { type RunTree as Tree, stored, storedAt, treeOf } from "../../store-kit/StoredRuns.ts"
 import { cancelled } from "../run/conclude.ts"
-import { unanswered } from "../state/turnFold.ts"
+import { unanswered } from "../state/state.ts"
 
 /** Offers a run to any worker. An expired lease marks it as queued; a run without any lease may be running. */
 export const offer = (

@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import type { Call } from "../../Call.ts"
 import type { StopError } from "../../KernelError.ts"
-import { unanswered, unreviewed } from "../state/turnFold.ts"
+import { unanswered, unreviewed } from "../state/state.ts"
 import { defer, deferred, pause, settle, stopDeferred } from "../run/askHooks.ts"
 import { hasCallMiddleware } from "../call/aroundCall.ts"
 import { isAsking } from "../call/callAsks.ts"

@@ -4,14 +4,13 @@
  * `advance` is pure. `move` mutates a state with a single owner, because an active run advances a dozen times per turn.
  */
 
-import { resultOf } from "../../Call.ts"
+import { type Call, type Effects, resultOf } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { Phase, PromptDelta, Repair, RunState } from "../../RunModel.ts"
+import type { CallChange, Phase, PromptDelta, Repair, RunState, Turn } from "../../RunModel.ts"
 import type { Delta, PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
 import { Growing } from "../../kit/lists.ts"
 import { State, promptLog, running, turnLog } from "./state.ts"
-import { decided, giveBack, idsOf, indexOf, launch, none, openTurn, review, without } from "./turnFold.ts"
 
 /** Returns the state after a record. The first record creates the state. */
 export const advance = (state: RunState | undefined, record: RunRecord): RunState => {
@@ -292,3 +291,100 @@ const answerQuestions = (next: State, delta: Delta): void => {
     return answer === undefined || question.answer !== undefined ? question : { ...question, answer }
   })
 }
+
+// ---------------------------------------------------------------- turns
+
+const none: ReadonlyArray<never> = []
+
+/** Returns a turn that has just started. */
+const openTurn = (
+  turnId: string,
+  turn: number,
+  startedAt: number,
+  steering: ReadonlyArray<Message> | undefined
+): Turn => {
+  const opened: Turn = {
+    turnId,
+    turn,
+    attempt: 0,
+    startedAt,
+    dialect: "blocks",
+    tools: none,
+    usage: null,
+    pending: none,
+    inFlight: none,
+    completed: none,
+    order: none
+  }
+  return steering === undefined ? opened : { ...opened, steering }
+}
+
+/** Removes the data for preparing a turn again, which a decided turn does not need. */
+const decided = (turn: Turn): Turn => {
+  if (turn.before === undefined) return turn
+  const { before: _, ...rest } = turn
+  return rest
+}
+
+/** Returns the ids of calls, in their order. */
+const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
+  calls.length === 0 ? none : calls.map((call) => call.callId)
+
+/** Marks a call as reviewed: accepted as it is, rewritten, or skipped with a result. */
+const review = (turn: Turn, callId: string, change: CallChange | undefined): Turn => {
+  const { completed, pending } = turn
+  const at = indexOf(pending, callId)
+  if (change?.type === "skip") {
+    return { ...turn, pending: without(pending, at), completed: completed.concat(change.result) }
+  }
+  const call = change === undefined ? pending[at] : change.call
+  if (call === undefined || at === -1) return turn
+  const next = pending.slice()
+  next[at] = { ...call, review: "accepted" }
+  return { ...turn, pending: next }
+}
+
+/** Moves calls from pending to in flight. */
+const launch = (turn: Turn, ids: ReadonlyArray<string>, effects?: Effects): Turn => {
+  let { pending } = turn
+  const launched: Array<Call> = []
+  for (const id of ids) {
+    const at = indexOf(pending, id)
+    const call = pending[at]
+    if (call === undefined) continue
+    pending = without(pending, at)
+    launched.push(effects === undefined ? call : { ...call, effects })
+  }
+  return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
+}
+
+/** Moves calls from in flight back to pending, before those that still wait. */
+const giveBack = (turn: Turn, ids: ReadonlyArray<string>): Turn => {
+  const given = new Set(ids)
+  return {
+    ...turn,
+    pending: turn.inFlight.filter(({ callId }) => given.has(callId)).concat(turn.pending),
+    inFlight: turn.inFlight.filter(({ callId }) => !given.has(callId))
+  }
+}
+
+// A plan may have thousands of calls, and each moves three times. Copying a list whole is faster than `filter` or
+// `with`.
+/** Returns the index of a call, or -1. */
+const indexOf = (calls: ReadonlyArray<Call>, callId: string): number => {
+  const last = calls.length - 1
+  // Tasks usually start in the order of their plan or in reverse.
+  if (calls[last]?.callId === callId) return last
+  for (let at = 0; at < last; at++) if (calls[at]?.callId === callId) return at
+  return -1
+}
+
+/** Returns the calls without the one at an index; all of them for -1. */
+const without = (calls: ReadonlyArray<Call>, at: number): ReadonlyArray<Call> =>
+  at === -1
+    ? calls
+    : calls.length === 1
+      ? none
+      : at === 0
+        ? calls.slice(1)
+        : calls.slice(0, at).concat(calls.slice(at + 1))

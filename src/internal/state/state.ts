@@ -9,12 +9,11 @@
 import * as Calls from "../../Call.ts"
 import type { Call } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
-import type { CallMade, Phase, RunResult, RunState, Turn } from "../../RunModel.ts"
+import type { CallMade, Phase, Question, RunResult, RunState, Turn } from "../../RunModel.ts"
 import type { PhaseEvent } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
 import { Growing } from "../../kit/lists.ts"
 import { freeze } from "../../kit/snapshot.ts"
-import { messagesOf as added } from "./turnFold.ts"
 
 /** A state whose copies share its long lists. */
 export class State implements RunState {
@@ -120,7 +119,7 @@ export class State implements RunState {
   }
 
   close(turn: Turn): void {
-    this.#prompt = this.#prompt.append(added(turn))
+    this.#prompt = this.#prompt.append(replyMessages(turn))
     this.#turns = this.#turns.append([turn])
     this.currentTurn = undefined
   }
@@ -160,7 +159,34 @@ export const keyOf = ({ currentTurn, runId }: RunState, { callId }: Pick<Call, "
 
 /** Returns the messages that a turn adds to the conversation: steering, the reply, then results or a corrective. */
 export const messagesOf = (turn: Turn): ReadonlyArray<Message> =>
-  turn.steering === undefined ? added(turn) : turn.steering.concat(added(turn))
+  turn.steering === undefined ? replyMessages(turn) : turn.steering.concat(replyMessages(turn))
+
+/**
+ * Returns the messages that the reply of a turn adds to the conversation: the reply, a result for each of its calls, and the
+ * kernel's note.
+ */
+export const replyMessages = (turn: Turn): ReadonlyArray<Message> => {
+  const { message, outcome } = turn
+  if (message === undefined) return none
+  const isCorrected = outcome?.type === "corrective"
+  const results = isCorrected ? none : Calls.render(turn.dialect, Calls.inOrder(turn.order, turn.completed))
+  const word = isCorrected
+    ? outcome.corrective
+    : results.length > 0 && outcome !== undefined && "note" in outcome
+      ? outcome.note
+      : undefined
+  const messages = [message].concat(results, Calls.unanswered(message, results))
+  if (word !== undefined) messages.push(Calls.corrective(word))
+  return messages
+}
+
+/** Returns the first call that has not been accepted. */
+export const unreviewed = (calls: ReadonlyArray<Call>): Call | undefined =>
+  calls.find((call) => call.review !== "accepted")
+
+/** Returns the questions without an answer. */
+export const unanswered = (questions: ReadonlyArray<Question>): ReadonlyArray<Question> =>
+  questions.filter((question) => question.answer === undefined)
 
 /** Returns the answer of a run: the final block or prose of its last turn. */
 export const answer = (state: RunState): string | undefined => {
@@ -197,6 +223,8 @@ const lists = {
   turns: { ...Object.getOwnPropertyDescriptor(State.prototype, "turns"), enumerable: true },
   prompt: { ...Object.getOwnPropertyDescriptor(State.prototype, "prompt"), enumerable: true }
 }
+
+const none: ReadonlyArray<never> = []
 
 const statuses: { [P in Phase]?: RunState["status"] } = {}
 

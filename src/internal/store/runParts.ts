@@ -17,7 +17,7 @@ import type { RunState, Turn } from "../../RunState.ts"
 import { commonPrefix } from "../../kit/lists.ts"
 import { absent, lazily, lazilyFor, mapped, type TypeOf } from "../../kit/schemas.ts"
 import { type ContentCodec, message, messages, plainContent, wire } from "../words/messageSchema.ts"
-import { messagesOf } from "../state/turnFold.ts"
+import { replyMessages } from "../state/state.ts"
 import { format } from "./runWire.ts"
 
 /** The position up to which a state is written: the number of its turns, and its conversation then. */
@@ -109,7 +109,7 @@ export const join = () => {
       } else {
         const [start, end] = entry.turns
         if (start < nextTurn || end > turns.length) return false
-        for (const turn of turns.slice(start, end)) for (const message of messagesOf(turn)) prompt.push(message)
+        for (const turn of turns.slice(start, end)) for (const message of replyMessages(turn)) prompt.push(message)
         nextTurn = end
       }
     }
@@ -172,7 +172,7 @@ interface Range {
 
 /** Returns how many messages a turn added to the conversation at `at`. Zero if the messages there differ. */
 const addedBy = (turn: Turn | undefined, prompt: ReadonlyArray<Message>, at: number): number => {
-  const added = turn === undefined ? [] : messagesOf(turn)
+  const added = turn === undefined ? [] : replyMessages(turn)
   return added.every((message, index) => same(message, prompt[at + index])) ? added.length : 0
 }
 
