@@ -55,6 +55,10 @@ export const wire = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/textDocuments.test.ts",
     "test/provider/media.test.ts"
   ]),
+  existing("images stay within the sides, bytes and number that a vendor takes, else a text says why", [
+    "test/provider/imageLimits.test.ts",
+    "test/kit/imageHeader.test.ts"
+  ]),
   existing("a refused request is repaired once, and resume does not meet the content again", [
     "test/kernel/repair.test.ts"
   ]),

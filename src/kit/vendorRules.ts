@@ -17,6 +17,18 @@ export type Wire =
   | "ai-sdk"
   | "effect-ai"
 
+/** How many images a request may have, and how large each may be. An absent field is not limited. */
+export interface ImageLimits {
+  /** The longest side in pixels. */
+  readonly side?: number
+  /** The longest side where a request has more images than these. */
+  readonly sideOfMany?: { readonly above: number; readonly side: number }
+  /** The bytes of one image as base64. */
+  readonly encodedBytes?: number
+  /** The images of a request. */
+  readonly most?: number
+}
+
 /** Where a rule is published. */
 export interface Source {
   readonly rule: keyof Omit<VendorRules, "sources"> | "text"
@@ -45,6 +57,7 @@ export interface VendorRules {
   readonly answersResults?: boolean
   /** How many cache marks a request may have, and the blocks that can have none. Undefined where there are no marks. */
   readonly cacheMarks?: { readonly most: number; readonly never: ReadonlyArray<string> }
+  readonly images?: ImageLimits
   readonly sources: ReadonlyArray<Source>
 }
 
@@ -74,6 +87,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     results: "next-message",
     resultsFirst: true,
     cacheMarks: { most: 4, never: ["thinking", "redacted_thinking"] },
+    images: { side: 8_000, sideOfMany: { above: 20, side: 2_000 }, encodedBytes: 10_485_760, most: 100 },
     sources: [
       ...textSources,
       { rule: "cacheMarks", url: "https://platform.claude.com/docs/en/build-with-claude/prompt-caching" },
@@ -81,7 +95,12 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
       { rule: "refusesBlank", url: "https://github.com/NousResearch/hermes-agent/pull/63228", readOn },
       { rule: "refusesBlank", url: "https://github.com/anthropics/claude-code/issues/50082", readOn },
       { rule: "needsItemAfterReasoning", url: "https://github.com/tailcallhq/forgecode/issues/2107", readOn },
-      { rule: "results", url: "https://github.com/anthropics/claude-code/issues/8612", readOn }
+      { rule: "results", url: "https://github.com/anthropics/claude-code/issues/8612", readOn },
+      { rule: "resultsFirst", url: "https://github.com/anthropics/claude-code/issues/8612", readOn },
+      { rule: "images", url: "https://github.com/anthropics/claude-code/issues/12351", readOn },
+      { rule: "images", url: "https://github.com/anthropics/claude-code/issues/24630", readOn },
+      { rule: "images", url: "https://github.com/can1357/oh-my-pi/pull/10633", readOn },
+      { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn }
     ]
   },
   chat: {
@@ -91,9 +110,11 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     userFirst: false,
     needsItemAfterReasoning: false,
     results: "next-messages",
+    images: { most: 500 },
     sources: [
       ...textSources,
       namesSource,
+      { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
       { rule: "name", url: "https://github.com/microsoft/semantic-kernel/issues/5320", readOn },
       { rule: "results", url: "https://platform.openai.com/docs/guides/function-calling" }
     ]
@@ -119,9 +140,11 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     userFirst: false,
     needsItemAfterReasoning: true,
     results: "next-messages",
+    images: { most: 500 },
     sources: [
       ...textSources,
       namesSource,
+      { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
       { rule: "needsItemAfterReasoning", url: "https://github.com/openai/openai-node/issues/1567", readOn }
     ]
   },

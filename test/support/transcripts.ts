@@ -1,6 +1,7 @@
 /** Conversations by chance, of everything that models, skills, people and older histories put into one. */
 import { Content, type Message, Model, type Provider } from "kernai"
 import { HostedTools } from "kernai/provider"
+import { png } from "./images.ts"
 import { message, request } from "./provider.ts"
 
 /** Numbers from a seed. */
@@ -54,6 +55,7 @@ const asText = (text: string) => new TextEncoder().encode(text)
 const media: ReadonlyArray<Content.Content> = [
   Content.image({ data: bytes, mediaType: "image/png" }),
   Content.image({ data: bytes }),
+  Content.image({ data: png(9_000, 10), mediaType: "image/png" }),
   Content.image({ url: "https://x.test/a.png", mediaType: "image/png" }),
   Content.image({ url: "no address", mediaType: "image/png" }),
   Content.document({ data: bytes, mediaType: "application/pdf", filename: `a${half}.pdf` }),

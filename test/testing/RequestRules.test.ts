@@ -1,8 +1,10 @@
 /** The rules of vendors find what is wrong with a request, each kind of fault in each format. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import * as Base64 from "effect/encoding/Base64"
 import { Content, type Message } from "kernai"
 import { RequestRules } from "kernai/testing"
+import { png } from "../support/images.ts"
 import { message, request, tool } from "../support/provider.ts"
 import { type Target, targets } from "../support/wires.ts"
 
@@ -233,6 +235,36 @@ describe("the rules of vendors", () => {
       })
     )
   }
+
+  it("find images that are too many, too large or too heavy", () => {
+    const showing = (...images: ReadonlyArray<Uint8Array>) => ({
+      messages: [
+        {
+          role: "user",
+          content: images.map((data) => ({
+            type: "image",
+            source: { type: "base64", media_type: "image/png", data: Base64.encode(data) }
+          }))
+        }
+      ]
+    })
+    const heavy = new Uint8Array(7_900_000)
+    heavy.set(png(1, 1))
+    assert.deepStrictEqual(RequestRules.check("anthropic", showing(png(8_000, 1))), [])
+    const bad = [
+      showing(png(8_001, 1)),
+      showing(png(2_001, 1), ...Array(20).fill(png(1, 1))),
+      showing(...Array(101).fill(png(1, 1))),
+      showing(heavy)
+    ]
+    for (const body of bad) {
+      const found = RequestRules.check("anthropic", body)
+      assert.deepStrictEqual(
+        found.map(({ rule }) => rule),
+        ["images"]
+      )
+    }
+  })
 
   it("find a body that is no request", () => {
     for (const wire of RequestRules.wires) {

@@ -59,7 +59,7 @@ export const adapter = (
       models: offer(client, service, endpoint(baseUrl, version, list.path, list.query), list.key, list.id),
       stream: stream((format) => {
         const fit = fitting(format.rules)
-        const encode = encoder({ provider: name, media: format.media }, format.encode)
+        const encode = encoder({ provider: name, media: format.media, images: format.rules.images }, format.encode)
         const exchange = Exchange.stream(client, {
           ...service,
           framing: format.framing ?? "sse",

@@ -13,14 +13,17 @@ import * as Option from "effect/Option"
 import * as Blocks from "../../Block.ts"
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
+import { imageType } from "../../kit/imageHeader.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "../../kit/json.ts"
 import { soundJson, soundObject, soundText } from "../../kit/soundText.ts"
+import type { ImageLimits } from "../../kit/vendorRules.ts"
 import { ProviderError, type StoreError } from "../../KernelError.ts"
 import { kindOf } from "../../Media.ts"
 import type { Message } from "../../Message.ts"
 import * as Model from "../../Model.ts"
 import type { MediaLookup, Request } from "../../Provider.ts"
 import { documentText, escapedBytes, essenceOf } from "./documentText.ts"
+import { gateOf, type ImageGate, imageShares } from "./imageLimits.ts"
 import { isFields } from "./readFields.ts"
 
 /** A medium that can be sent: bytes as base64, or an address that the vendor reads itself. */
@@ -52,6 +55,8 @@ export interface Settings {
   readonly provider: string
   /** The media that the format supports. The model must accept their kind too. */
   readonly media: Media
+  /** The images that the vendor accepts. Default: all. */
+  readonly images?: ImageLimits | undefined
 }
 
 /** The form in which a format accepts one kind of media. */
@@ -81,22 +86,25 @@ export const encoder = <A>(
   const kept = new WeakMap<Message, { readonly key: string; readonly value: A }>()
   return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<ReadonlyArray<A>, ProviderError> {
     const key = `${request.tools.length > 0} ${hasHosted(request)} ${readsBlocks(request)} ${request.model.id} ${request.model.capabilities.join(" ")}`
+    const shares = imageShares(request.messages, settings.images)
     const encoded: Array<A> = []
     for (let index = 0; index < request.messages.length; index++) {
       const message = request.messages[index]
       if (message === undefined) continue
       const known = kept.get(message)
-      if (known !== undefined && known.key === key) {
+      const share = shares?.[index]
+      const ownKey = share === undefined ? key : `${key} ${share.side} ${share.leftOut}`
+      if (known !== undefined && known.key === ownKey) {
         encoded.push(known.value)
         continue
       }
       const found = message.content.some(isNamed) ? yield* sought(settings, message, request.media) : undefined
-      const reader = new Reader(settings, request, index)
+      const reader = new Reader(settings, request, index, gateOf(settings.images, share))
       const pieces = reader.pieces(found?.content ?? message.content)
       const isSilent = pieces.length === 0 && (message.role === "user" || message.role === "tool")
       const value = encode(message, isSilent ? nothingSaid : pieces, request.model.id)
       // A medium that is missing now may be there next time.
-      if (found === undefined || found.isComplete) kept.set(message, { key, value })
+      if (found === undefined || found.isComplete) kept.set(message, { key: ownKey, value })
       encoded.push(value)
     }
     return encoded
@@ -141,10 +149,10 @@ export const itemsOf = ({ signature }: Extract<Piece, { readonly kind: "thought"
   return Array.isArray(items) ? items.filter(isJsonObject) : []
 }
 
-/** Returns a text piece in place of a medium. */
-export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">): Piece => ({
+/** Returns a text piece in place of a medium, with the reason if it could have been sent otherwise. */
+export const standIn = (media: Pick<MediaPiece, "type" | "mediaType">, reason?: string): Piece => ({
   kind: "text",
-  text: `[${media.type} unavailable: ${media.mediaType}]`
+  text: `[${media.type} unavailable: ${media.mediaType}${reason === undefined ? "" : `, ${reason}`}]`
 })
 
 /** Returns the text for a medium that cannot be part of a reply, such as one that a model made. */
@@ -196,11 +204,13 @@ class Reader {
   readonly #settings: Settings
   readonly #request: Request
   readonly #index: number
+  readonly #images: ImageGate | undefined
 
-  constructor(settings: Settings, request: Request, index: number) {
+  constructor(settings: Settings, request: Request, index: number, images: ImageGate | undefined) {
     this.#settings = settings
     this.#request = request
     this.#index = index
+    this.#images = images
   }
 
   pieces(content: ReadonlyArray<Content>): ReadonlyArray<Piece> {
@@ -271,6 +281,8 @@ class Reader {
       mediaType,
       ...(filename === undefined ? {} : { filename: this.#safe(filename) })
     } as const
+    const refusal = part.type === "image" ? this.#images?.refusal(data) : undefined
+    if (form !== undefined && fits && refusal !== undefined) return standIn(facts, refusal)
     if (form?.urls === true && fits && url !== undefined) return { ...facts, source: { url } }
     if (data === undefined) return standIn(facts)
     const { isText, text } = documentText(part.type, mediaType, data)
@@ -314,15 +326,6 @@ const isBlank = (text: string): boolean => {
 }
 
 export const unknownType = "application/octet-stream"
-
-const imageType = (bytes: Uint8Array): string | undefined => {
-  const starts = (...expected: ReadonlyArray<number>) => expected.every((byte, index) => bytes[index] === byte)
-  if (starts(0x89, 0x50, 0x4e, 0x47)) return "image/png"
-  if (starts(0xff, 0xd8, 0xff)) return "image/jpeg"
-  if (starts(0x47, 0x49, 0x46, 0x38)) return "image/gif"
-  if (starts(0x52, 0x49, 0x46, 0x46) && bytes[8] === 0x57 && bytes[9] === 0x45) return "image/webp"
-  return undefined
-}
 
 /** Returns the media type of a medium. A text that is none, such as one with a block inside, counts as unknown. */
 const typeIn = ({ data, mediaType }: MediaContent): string =>

@@ -5,6 +5,9 @@
  * made to satisfy them is not known here.
  */
 
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import { imageSize } from "../../kit/imageHeader.ts"
 import { isRecord, parseJson } from "../../kit/json.ts"
 import { vendorRules, type VendorRules, type Wire } from "../../kit/vendorRules.ts"
 import type { Rule, Violation } from "../RequestRules.ts"
@@ -29,6 +32,7 @@ export const violationsIn = (wire: Wire, body: unknown): ReadonlyArray<Violation
   checkResults(rules, reading.turns, report)
   checkOrder(rules, reading.turns, report)
   checkMarks(rules, reading.turns, report)
+  checkImages(rules, reading.turns, report)
   return found
 }
 
@@ -194,5 +198,26 @@ const checkMarks = ({ cacheMarks }: VendorRules, turns: ReadonlyArray<Turn>, rep
       report("cacheMarks", part.path, `a block of ${part.type} has a mark`)
     }
     if (part.kind === "text" && isBlank(part.text)) report("cacheMarks", part.path, "a blank text has a mark")
+  }
+}
+
+// ---------------------------------------------------------------- images
+
+const checkImages = ({ images: limits }: VendorRules, turns: ReadonlyArray<Turn>, report: Report): void => {
+  if (limits === undefined) return
+  const images = turns
+    .flatMap(({ parts }) => flat(parts))
+    .flatMap((part) => (part.kind === "media" && part.isImage ? [part] : []))
+  if (images.length > (limits.most ?? Infinity)) report("images", "", `there are ${images.length} images`)
+  const isMany = limits.sideOfMany !== undefined && images.length > limits.sideOfMany.above
+  const side = (isMany ? limits.sideOfMany?.side : limits.side) ?? Infinity
+  for (const { data, path } of images) {
+    if (data === undefined) continue
+    if (data.length > (limits.encodedBytes ?? Infinity)) report("images", path, `has ${data.length} bytes as base64`)
+    const size = Result.map(Base64.decode(data), imageSize)
+    if (Result.isFailure(size)) report("shape", path, "is no base64")
+    else if (size.success !== undefined && Math.max(size.success.width, size.success.height) > side) {
+      report("images", path, `has ${size.success.width} × ${size.success.height} pixels, ${side} are allowed`)
+    }
   }
 }

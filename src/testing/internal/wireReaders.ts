@@ -10,7 +10,7 @@ import type { Wire } from "../../kit/vendorRules.ts"
 /** One piece of a turn, and where it stands in the body. */
 export type Part = { readonly path: string; readonly hasMark: boolean } & (
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "media"; readonly mediaType: string | undefined; readonly data: string | undefined }
+  | { readonly kind: "media"; readonly isImage: boolean; readonly data: string | undefined }
   | { readonly kind: "call"; readonly id: string | undefined; readonly name: string; readonly input: unknown }
   | {
       readonly kind: "result"
@@ -58,11 +58,10 @@ const textPart = (text: string, path: string, hasMark = false): Part => ({ kind:
 const contentOf = (value: unknown, path: string, read: (item: Item) => Part): ReadonlyArray<Part> =>
   typeof value === "string" ? [textPart(value, path)] : itemsIn(value, path).map(read)
 
-/** Splits an address with data inside. */
-const dataUrl = (url: unknown): { readonly mediaType: string | undefined; readonly data: string | undefined } => {
-  const [, mediaType, data] = /^data:([^;,]*);base64,(.*)$/s.exec(string(url) ?? "") ?? []
-  return { mediaType, data }
-}
+/** Returns the data inside an address. */
+const dataIn = (url: unknown): string | undefined => /^data:[^;,]*;base64,(.*)$/s.exec(string(url) ?? "")?.[1]
+
+const isImage = (mediaType: unknown): boolean => string(mediaType)?.startsWith("image/") === true
 
 /** Joins neighbouring turns of one role, for formats whose items are smaller than turns. */
 const joined = (turns: ReadonlyArray<Turn>, roles: ReadonlyArray<Turn["role"]>): ReadonlyArray<Turn> => {
@@ -91,7 +90,7 @@ const anthropicPart = ({ item, path }: Item): Part => {
       return {
         ...at,
         kind: "media",
-        mediaType: string(source["media_type"]),
+        isImage: type === "image",
         data: isBytes ? nameOf(source["data"]) : undefined
       }
     }
@@ -137,11 +136,11 @@ const chatPart = ({ item, path }: Item): Part => {
     case "text":
       return { ...at, kind: "text", text: nameOf(item["text"]) }
     case "image_url":
-      return { ...at, kind: "media", ...dataUrl(inner(item["image_url"])["url"]) }
+      return { ...at, kind: "media", isImage: true, data: dataIn(inner(item["image_url"])["url"]) }
     case "input_audio":
-      return { ...at, kind: "media", mediaType: "audio", data: string(inner(item["input_audio"])["data"]) }
+      return { ...at, kind: "media", isImage: false, data: string(inner(item["input_audio"])["data"]) }
     case "file":
-      return { ...at, kind: "media", ...dataUrl(inner(item["file"])["file_data"]) }
+      return { ...at, kind: "media", isImage: false, data: dataIn(inner(item["file"])["file_data"]) }
     default:
       return { ...at, kind: "other", type }
   }
@@ -171,7 +170,7 @@ const chat: Reader = (body) => ({
         kind: "media",
         path: `${path}.images[${at}]`,
         hasMark: false,
-        mediaType: "image",
+        isImage: true,
         data: nameOf(data)
       }))
       const parts = [...said, ...shown]
@@ -198,8 +197,8 @@ const responsesPart = ({ item, path }: Item): Part => {
   const type = nameOf(item["type"])
   const at = { path, hasMark: false }
   if (type === "input_text" || type === "output_text") return { ...at, kind: "text", text: nameOf(item["text"]) }
-  if (type === "input_image") return { ...at, kind: "media", ...dataUrl(item["image_url"]) }
-  if (type === "input_file") return { ...at, kind: "media", ...dataUrl(item["file_data"]) }
+  if (type === "input_image") return { ...at, kind: "media", isImage: true, data: dataIn(item["image_url"]) }
+  if (type === "input_file") return { ...at, kind: "media", isImage: false, data: dataIn(item["file_data"]) }
   return { ...at, kind: "other", type }
 }
 
@@ -251,7 +250,7 @@ const geminiPart = ({ item, path }: Item): Part => {
     return { ...at, kind: "result", id: string(id), name: nameOf(name), parts: [] }
   }
   if (isRecord(inlineData)) {
-    return { ...at, kind: "media", mediaType: string(inlineData["mimeType"]), data: nameOf(inlineData["data"]) }
+    return { ...at, kind: "media", isImage: isImage(inlineData["mimeType"]), data: nameOf(inlineData["data"]) }
   }
   return typeof text === "string" ? { ...at, kind: "text", text } : { ...at, kind: "other", type: "part" }
 }
@@ -277,7 +276,7 @@ const interactionsPart = ({ item, path }: Item): Part => {
   const [mediaType, data] = [string(item["mime_type"]), string(item["data"])]
   return mediaType === undefined
     ? { ...at, kind: "other", type: nameOf(item["type"]) }
-    : { ...at, kind: "media", mediaType, data }
+    : { ...at, kind: "media", isImage: isImage(mediaType), data }
 }
 
 const interactionsTurn = ({ item, path }: Item): Turn => {
@@ -327,7 +326,7 @@ const promptPart = ({ item, path }: Item): Part => {
     case "reasoning":
       return { ...at, kind: "reasoning", type, isSigned: true }
     case "file":
-      return { ...at, kind: "media", mediaType: string(item["mediaType"]), data: string(item["data"]) }
+      return { ...at, kind: "media", isImage: isImage(item["mediaType"]), data: string(item["data"]) }
     case "tool-call": {
       const [id, name] = [nameOf(item["toolCallId"] ?? item["id"]), nameOf(item["toolName"] ?? item["name"])]
       return { ...at, kind: "call", id, name, input: item["input"] ?? item["params"] }
