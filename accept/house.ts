@@ -79,7 +79,7 @@ const journey = (name: string, title: string, bound: number) =>
     ]
     return {
       pass: files.length <= bound && files.length > 0 && faults.length === 0,
-      figure: `${files.length} (at most ${bound})${faults.join("")}`
+      figure: `${files.length} (at most ${bound}) of ${Object.keys(found).length} that run ${all} lines${faults.join("")}`
     }
   })
 

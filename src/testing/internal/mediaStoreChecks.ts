@@ -52,7 +52,8 @@ const odd: JsonObject = {
   constructor: { prototype: { polluted: 1 } }
 }
 
-const all: ReadonlyArray<Media.Media> = [
+/** Returns a medium of every kind. */
+const everyKind = (): ReadonlyArray<Media.Media> => [
   png("a picture"),
   Media.fromBytes(every, "audio/wav", { metadata: odd }),
   Media.fromBytes(new Uint8Array(0), "application/pdf"),
@@ -82,7 +83,7 @@ export const basics: ReadonlyArray<Check> = [
     name: "returns every kind of medium equal, by an id that is the same everywhere",
     body: Effect.fnUntraced(function* (store) {
       const run = yield* store.run("media/kinds")
-      for (const media of all) {
+      for (const media of everyKind()) {
         const stored = yield* run.put(media)
         assert.equal(stored.id, yield* Media.id(media))
         same(stored, { ...media, id: stored.id })

@@ -58,7 +58,7 @@ export const asking = (messages: ReadonlyArray<Message>, model: Models.Model = M
 /** Reads all parts of a reply. */
 export const readAll = (
   provider: ProviderShape,
-  request: Request = hello
+  request: Request = hello()
 ): Effect.Effect<ReadonlyArray<StreamPart>, ProviderError> => Stream.runCollect(provider.stream(request))
 
 /** Returns the text of parts. */
@@ -71,22 +71,22 @@ export const demand = (holds: boolean, sentence: string): Effect.Effect<void> =>
 
 const bytes = new Uint8Array([250, 251, 252, 253])
 
-const media: ReadonlyArray<MediaContent> = [
+const media = (): ReadonlyArray<MediaContent> => [
   Contents.image({ data: bytes, mediaType: "image/png" }),
   Contents.audio({ data: bytes, mediaType: "audio/wav" }),
   Contents.video({ data: bytes, mediaType: "video/mp4" }),
   Contents.document({ data: bytes, mediaType: "application/pdf" })
 ]
 
-const conversation: ReadonlyArray<Message> = [
+const conversation = (): ReadonlyArray<Message> => [
   { role: "system", content: [Contents.text("the rules")] },
-  { role: "user", content: [Contents.text("the question"), ...media] },
+  { role: "user", content: [Contents.text("the question"), ...media()] },
   { role: "assistant", content: [Contents.text("the call"), Contents.toolUse("c", "look", { at: "this" })] },
   { role: "tool", content: [Contents.toolResult("c", [Contents.text("the result")])] },
   { role: "user", content: [Contents.text("go on")] }
 ]
 
-const hello = asking([{ role: "user", content: [Contents.text("hello")] }])
+const hello = () => asking([{ role: "user", content: [Contents.text("hello")] }])
 
 /** Returns a text as it is written inside JSON. */
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
@@ -96,7 +96,7 @@ export const contentChecks: ReadonlyArray<ProviderCheck> = [
     name: "sends every text of a conversation, and a placeholder for media its model does not take",
     body: Effect.fnUntraced(function* ({ open, reply }) {
       const { bodies, client } = answering(() => said(reply))
-      yield* Effect.orDie(readAll(yield* open(client), asking(conversation)))
+      yield* Effect.orDie(readAll(yield* open(client), asking(conversation())))
       const body = bodies[0] ?? ""
       const texts = [
         "the rules",
@@ -104,7 +104,7 @@ export const contentChecks: ReadonlyArray<ProviderCheck> = [
         "the call",
         "the result",
         "go on",
-        ...media.map((part) => Contents.placeholder(part))
+        ...media().map((part) => Contents.placeholder(part))
       ]
       for (const text of texts) yield* demand(body.includes(inJson(text)), `'${text}' is not sent`)
       yield* demand(!body.includes("+vv8/Q"), "a medium is sent that the model does not take")
@@ -115,7 +115,8 @@ export const contentChecks: ReadonlyArray<ProviderCheck> = [
     body: Effect.fnUntraced(function* ({ open, reply }) {
       const { bodies, client } = answering(() => said(reply))
       const provider = yield* open(client)
-      for (const length of [3, 3]) yield* Effect.orDie(readAll(provider, asking(conversation.slice(0, length))))
+      const messages = conversation().slice(0, 3)
+      for (let times = 0; times < 2; times++) yield* Effect.orDie(readAll(provider, asking(messages)))
       yield* demand(bodies[0] === bodies[1], "the same request is written in two ways")
     })
   }

@@ -34,7 +34,7 @@ const odd: Json = {
 
 const nested = (depth: number): Json => (depth === 0 ? "bottom" : { in: [nested(depth - 1)] })
 
-const contents: ReadonlyArray<Content> = [
+const contents = (): ReadonlyArray<Content> => [
   Contents.text(""),
   Contents.text("\u0000\ud800"),
   Contents.text("long ".repeat(40_000)),
@@ -56,7 +56,7 @@ const foreign: ReadonlyArray<unknown> = [
 ]
 
 /** Values that are not JSON, each with its path. */
-const misfits: ReadonlyArray<readonly [name: string, value: unknown]> = [
+const misfits = (): ReadonlyArray<readonly [name: string, value: unknown]> => [
   ["undefined", undefined],
   ["NaN", Number.NaN],
   ["Infinity", Number.POSITIVE_INFINITY],
@@ -91,7 +91,7 @@ export const values: ReadonlyArray<Check> = [
         agent: "\u0000\udfff%"
       })
       const decoded = foreign.map((wire) => Effect.fromResult(Contents.decode(wire)))
-      const output = [...contents, ...(yield* Effect.all(decoded))]
+      const output = [...contents(), ...(yield* Effect.all(decoded))]
       const commits = [run.last(), ...Journal.turn(run, { input: odd, output, text: "\u0000\ud800" })]
       commits.push(run.commit("pause", [{ type: "paused", reason: "\u0000", metadata: odd }], { context: { odd } }))
       yield* put(one, commits)
@@ -174,7 +174,7 @@ export const values: ReadonlyArray<Check> = [
     body: Effect.fnUntraced(function* (one, two) {
       const begun = Journal.begin("values/misfit")
       yield* put(one, [begun.last()])
-      for (const [name, value] of misfits) {
+      for (const [name, value] of misfits()) {
         const misfit = { a: [value] } as JsonObject
         const run = Journal.begin("values/misfit")
         const { record, state } = run.commit("pause", [{ type: "paused", reason: name, metadata: misfit }])
