@@ -3,6 +3,9 @@
 /** Text that would act if a page took it as HTML. */
 export const hostile = `<script>window.hacked=1</script><img src=x onerror="window.hacked=1"><a href="javascript:window.hacked=1">x</a>"'\`\${window.hacked=1}`
 
+/** A payee that looks like another one: reversed text, an invisible letter, one of another script, and a long gap. */
+export const disguised = `\u202Eevil@liame\u202C p\u0430y\u200Bpal${" ".repeat(300)}Mallory`
+
 /** A page that tries to reach what is around it, says what it reached, and asks for a payment. */
 const attack = `<!doctype html><p id="said">trying</p><script>
 const reached = []

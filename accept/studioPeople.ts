@@ -1,6 +1,6 @@
 /** What people do in the browser: answer questions and chat. */
 import { completed, goTo, open, openRun, picture, shown, verdict, type Visit } from "./studioBrowser.ts"
-import { hostile } from "./studioHostile.ts"
+import { disguised, hostile } from "./studioHostile.ts"
 import { attempt, type Line } from "./support.ts"
 
 const questions = (visit: Visit) =>
@@ -179,11 +179,46 @@ const safety = (visit: Visit) =>
     }
   )
 
+const disguise = (visit: Visit) =>
+  attempt("an approval shows reversed, invisible and imitating characters and gaps, before and after it", async () => {
+    const { page, wrong } = await open(visit)
+    const runId = await visit.site.submit("Please disguise a payment")
+    await goTo(page, "#/questions")
+    const card = page.locator("article", { hasText: "Mallory" })
+    await card.waitFor()
+    const text = (await card.textContent()) ?? ""
+    const shows = [
+      "\\u{202e}evil@liame\\u{202c}",
+      "p\u0430‹U+0430›y\\u{200b}pal",
+      "‹300 characters of white space›Mallory"
+    ]
+    const missing = shows.filter((one) => !text.includes(one))
+    await picture(page, "disguise")
+    await card.getByRole("button", { name: "approve" }).click()
+    await openRun(page, runId)
+    await completed(page)
+    const hidden: Array<string> = []
+    for (const name of ["Blocks", "Events", "State", "Conversation"]) {
+      await page.getByRole("tab", { name: new RegExp(`^${name}`) }).click()
+      await page.waitForTimeout(50)
+      if (/[\u202e\u200b]/.test((await page.locator("main").textContent()) ?? "")) hidden.push(name)
+    }
+    const paid = (await visit.site.stateOf(runId))?.turns[0]?.completed[0]?.input
+    await page.close()
+    const isWhole = JSON.stringify(paid) === JSON.stringify({ to: disguised, amount: 12 })
+    return verdict(
+      missing.length === 0 && hidden.length === 0 && isWhole,
+      `not shown: ${missing.length}, tabs that hide: ${hidden.join(", ") || "none"}, paid as shown: ${isWhole}`,
+      wrong
+    )
+  })
+
 /** The lines about people. The questions need a studio of their own. */
 export const peopleLines = async (visit: Visit): Promise<ReadonlyArray<Line>> => [
   await chat(visit),
   await settings(visit),
   await uiPage(visit),
-  await safety(visit)
+  await safety(visit),
+  await disguise(visit)
 ]
 export { questions }

@@ -23,7 +23,7 @@ import { MockProvider } from "../src/testing/index.ts"
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
-import { hostile, pageOf } from "./studioHostile.ts"
+import { disguised, hostile, pageOf } from "./studioHostile.ts"
 
 /** What proves the screens. */
 export interface Counts {
@@ -99,6 +99,7 @@ const replyTo = ({ messages }: Provider.Request): string => {
   const [, at] = /corpus (\d+)/.exec(text) ?? []
   if (at !== undefined) return corpus[Number(at)] ?? ""
   if (/delegate/.test(text)) return command("helper", text)
+  if (/disguise/.test(text)) return `I pay ${disguised}.\n${command("pay", { to: disguised, amount: 12 })}`
   if (/hostile/.test(text)) return `${hostile}\n${command("book", { seat: hostile })}`
   if (/seat/.test(text)) return `Let me look.\n${command("book", { seat: "12A" })}`
   if (/pay/i.test(text)) return `I pay him.\n${command("pay", { to: "Eva", amount: 12 })}`

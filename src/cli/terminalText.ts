@@ -5,7 +5,8 @@
 
 import { displayWidth } from "effect/cli/CliOutput"
 import { styleText } from "node:util"
-import { flat, visible } from "../kit/text.ts"
+import { seen, seenParts } from "../kit/seenText.ts"
+import { visible } from "../kit/text.ts"
 
 /** The width of a line, and whether it may have colours. */
 export interface Look {
@@ -39,18 +40,17 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, { columns }: P
   return rows.map((row) => `${lineOf(row).join("  ").trimEnd()}\n`).join("")
 }
 
-/** Escapes a text of several lines, except line ends and tabs. */
+/** Escapes a text of several lines, except line ends and tabs, and marks letters that imitate others. */
 export const lines = (text: string): string =>
-  text
-    .split(/\r?\n/)
-    .map((line) => line.split("\t").map(visible).join("\t"))
-    .join("\n")
+  seenParts(text.replaceAll("\r\n", "\n"))
+    .map((part) => (typeof part === "string" ? part.replace(/[^\n\t]+/g, visible) : part.text))
+    .join("")
 
 /** Escapes a text, and ends it with a line end. */
 export const paragraph = (text: string): string => `${lines(text)}\n`
 
-/** Puts a text on one line: white space becomes single spaces, other control characters are escaped. */
-export { flat }
+/** Puts a text on one line: white space becomes single spaces; controls are escaped, and imitating letters marked. */
+export const flat = (text: string): string => seen(text.replace(/(?:[ \t\n]|\r\n)+/g, " "))
 
 export const width: (text: string) => number = displayWidth
 

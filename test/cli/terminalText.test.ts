@@ -13,6 +13,17 @@ describe("text for a terminal", () => {
     }
   })
 
+  it("marks letters that imitate others, other spaces and gaps that push text out of sight", () => {
+    for (const text of [
+      Text.flat("p\u0430ypal\u00a0x"),
+      Text.lines("p\u0430ypal\u00a0x"),
+      Text.excerpt("p\u0430ypal\u00a0x", 80)
+    ]) {
+      assert.strictEqual(text, "p\u0430‹U+0430›ypal\\u{a0}x")
+    }
+    assert.strictEqual(Text.lines(`a${"\n".repeat(90)}b`), "a‹90 characters of white space›b")
+  })
+
   it("keeps the lines and tabs of a paragraph, however its lines end", () => {
     assert.strictEqual(Text.paragraph("a\n\tb\r\nc"), "a\n\tb\nc\n")
   })

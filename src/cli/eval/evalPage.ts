@@ -1,6 +1,6 @@
 /** The report of an evaluation as one page without scripts or network access. */
 
-import { entities, visible } from "../../kit/text.ts"
+import { entities } from "../../kit/text.ts"
 import type { Attempt, Report } from "../../testing/Evaluation.ts"
 import * as Text from "../terminalText.ts"
 import { percent, summaryOf } from "./evalText.ts"
@@ -35,7 +35,7 @@ ${report.cases.map(rowOf).join("\n")}
 </html>
 `
 
-const safe = (text: string): string => entities(text.split("\n").map(visible).join("\n"))
+const safe = (text: string): string => entities(Text.lines(text))
 
 const scorersOf = ({ scorers }: Report): string =>
   scorers.length === 0

@@ -5,11 +5,13 @@ import { App } from "./app.tsx"
 import * as FileSource from "./fileSource.ts"
 import { onKey } from "./keys.ts"
 import { begin, hash, notice } from "./pageStore.ts"
+import { markAllText } from "./seen.tsx"
 import { enter, server } from "./source.ts"
 
 const start = async (): Promise<void> => {
   const app = document.getElementById("app")
   if (app === null) return
+  markAllText()
   try {
     const exported = document.documentElement.dataset["run"]
     if (exported === undefined) await enter()

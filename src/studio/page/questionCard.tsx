@@ -2,9 +2,10 @@
 
 import { useSignal } from "@preact/signals"
 import type { OpenQuestion } from "../../RunState.ts"
-import { ago, json } from "./format.ts"
+import { ago, counted, json } from "./format.ts"
 import { attempt, canChange, data, info, readQuestions } from "./pageStore.ts"
 import { differences, isFields, SchemaForm } from "./schemaForm.tsx"
+import { marksIn, SeenJson } from "./seen.tsx"
 import { type Decision, Refused } from "./source.ts"
 
 interface Props {
@@ -31,7 +32,7 @@ export const QuestionCard = ({ question, rootRunId, since }: Props) => {
       <p>
         ◐ <b>{name}</b> waits for you: {reason} {since !== undefined && <span class="quiet">({ago(since)})</span>}
       </p>
-      <pre>{json(input)}</pre>
+      <Input text={json(input)} />
       {isFields(edit.value) && (
         <SchemaForm
           schema={info.value.inputs[name]}
@@ -56,6 +57,25 @@ export const QuestionCard = ({ question, rootRunId, since }: Props) => {
         )
       )}
     </div>
+  )
+}
+
+/** The whole input of a call, with its length and a warning about characters that a person would not see. */
+const Input = ({ text }: { text: string }) => {
+  const marks = marksIn(text)
+  return (
+    <>
+      <pre>
+        <SeenJson text={text} />
+      </pre>
+      <p class="quiet">{counted(text.length, "character")}</p>
+      {marks > 0 && (
+        <p class="error" role="alert">
+          {marks === 1 ? "One place of this input hides" : `${marks} places of this input hide`} characters or look like
+          other letters. They are marked.
+        </p>
+      )}
+    </>
   )
 }
 
