@@ -210,10 +210,10 @@ class Follower {
   readonly #runId: string
   readonly #rootRunId: string
   readonly #isOver: (head: RunStore.RunHead) => boolean
-  /** The last revision whose events were emitted. */
+  /** The last revision of which an event was emitted. */
   #last: number
-  /** Whether all events of that revision were emitted. Live events of one record arrive one by one. */
-  #isWhole = true
+  /** The number of emitted events of that revision, until all are. Live events of one record arrive one by one. */
+  #emitted: number | undefined
   /** How much of the current reply was emitted. */
   readonly #received: Received
   #place: Place | undefined
@@ -251,7 +251,9 @@ class Follower {
   /** Emits a page of the journal, or decides how to continue at its end. */
   readonly #stored: Next = Effect.suspend((): Next => {
     const joined = this.#join()
-    const read = Stream.runCollect(Stream.take(this.#store.read(this.#runId, this.#last), page))
+    // Events of a record that were not emitted may have been dropped from the log of live events.
+    const after = this.#emitted === undefined ? this.#last : this.#last - 1
+    const read = Stream.runCollect(Stream.take(this.#store.read(this.#runId, after), page))
     const decided = Effect.map(read, (records) => this.#afterPage(records, joined))
     const parted = Effect.sync(() => {
       if (joined !== undefined && this.#place !== joined) joined.tree.part()
@@ -337,9 +339,9 @@ class Follower {
   #isNew(event: RunEvent): boolean {
     if (event.runId !== this.#runId) return false
     if ("revision" in event) {
-      if (event.revision < this.#last || (event.revision === this.#last && this.#isWhole)) return false
+      if (event.revision < this.#last || (event.revision === this.#last && this.#emitted === undefined)) return false
+      this.#emitted = event.revision === this.#last ? (this.#emitted ?? 0) + 1 : 1
       this.#last = event.revision
-      this.#isWhole = false
       this.#received.clear()
     } else this.#received.add(event)
     return true
@@ -353,9 +355,10 @@ class Follower {
   }
 
   #eventsOf(records: ReadonlyArray<RunRecord>): ReadonlyArray<RunEvent> {
+    const emitted = records[0]?.revision === this.#last ? (this.#emitted ?? 0) : 0
     this.#last = records.at(-1)?.revision ?? this.#last
-    this.#isWhole = true
-    const events = records.flatMap(({ events }) => events)
+    this.#emitted = undefined
+    const events = records.flatMap(({ events }) => events).slice(emitted)
     if (events.length > 0) this.#received.clear()
     return events
   }

@@ -2,6 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Queue, Schema, Stream } from "effect"
 import { Agent, Kernel, Limits, Policy, Provider, type RunEvent, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { soundRuns } from "../../src/store-kit/internal/storeGuard.ts"
+import { LiveTree, treesOf } from "../../src/store-kit/internal/liveTree.ts"
+import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { command, final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
 import { plan } from "../support/workflow.ts"
@@ -199,6 +202,47 @@ describe("Kernel.follow", () => {
       assert.strictEqual(textIn(heard), `${whole}done`)
       assert.deepStrictEqual(revisionsIn(heard), revisionsIn(yield* stored("r")))
     }).pipe(Effect.provide(Layer.provideMerge(kernel(), Limits.layer({ liveEvents: 8 }))))
+  )
+
+  it.effect(
+    "emits every event of a record once, although those after the first were dropped from the live events",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* RunStore.RunStore
+        const run = Journal.begin("r")
+        yield* Journal.put(store, [run.last()])
+        const tree = new LiveTree(treesOf(soundRuns(store)), undefined, 1)
+        const live = { published: 1, reply: undefined }
+        tree.enter("r", "r", live)
+        const gate = yield* Deferred.make<void>()
+        const heard: Array<string> = []
+        const follower = yield* Effect.forkChild(
+          Stream.runForEach(Kernel.follow("r"), (event) => {
+            heard.push(event.type)
+            return event.type === "turn_started" ? Deferred.await(gate) : Effect.void
+          }),
+          { startImmediately: true }
+        )
+        yield* settle
+        const turnId = "r:t1"
+        const { record, state } = run.commit("phase", [
+          { type: "turn_started", turnId },
+          { type: "turn_prepared", model: "m", dialect: "blocks", tools: [], prompt: { base: 0, append: [] } },
+          { type: "model_started", attempt: 1 }
+        ])
+        yield* Journal.put(store, [{ record, state }])
+        live.published = 2
+        for (const event of record.events) {
+          tree.publish?.(event, "agent")
+          yield* settle
+        }
+        assert.deepStrictEqual(heard, ["run_started", "turn_started"])
+        tree.leave("r", "r")
+        yield* Deferred.succeed(gate, undefined)
+        yield* settle
+        assert.deepStrictEqual(heard, ["run_started", ...shapes(record.events)])
+        yield* Fiber.interrupt(follower)
+      }).pipe(Effect.provide(RunStore.layerMemory))
   )
 
   it.effect("leaves the run alone when its consumer stops", () =>
