@@ -42,6 +42,25 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
+    "claims a run for exactly the length of the lease, however slowly the statement runs",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, url, ...server } = yield* Postgres.database
+        const store = yield* at(url)
+        yield* put(store, [Journal.begin("run").last()])
+        const [client] = yield* besides({ ...server, database: name })
+        for (let claim = 0; claim < 50; claim++) {
+          yield* store.acquire("run", { workerId: `worker ${claim}`, lease: "1 minute" })
+          assert.deepStrictEqual(yield* client`SELECT expires_at - since AS length FROM kernai_runs`, [
+            { length: 60_000 }
+          ])
+          yield* store.release("run", `worker ${claim}`)
+        }
+      }),
+    30_000
+  )
+
+  it.live(
     "receives notifications again after it lost its listening connection",
     () =>
       Effect.gen(function* () {

@@ -201,10 +201,14 @@ const acquire = Effect.fnUntraced(function* (
   const millis = yield* Effect.fromResult(leaseOf(claim))
   const worker = Key.escape(claim.workerId)
   const now = sql.literal(nowOf(sql))
-  const expiry = millis === 0 ? sql`0` : sql`${now} + ${millis}`
+  const expiry = millis === 0 ? sql`0` : sql`clock.now + ${millis}`
+  const isHeld = sql`r.worker = ${worker} AND r.expires_at > clock.now AND r.since IS NOT NULL`
+  // The clock is read once, so that the lease lasts from `since` for exactly as long as it was claimed.
   const taken = yield* sql`
-    UPDATE kernai_runs AS r SET worker = ${worker}, expires_at = ${expiry},
-      since = CASE WHEN worker = ${worker} AND expires_at > ${now} AND since IS NOT NULL THEN since ELSE ${now} END
+    UPDATE kernai_runs AS r SET worker = ${worker}, (expires_at, since) = (
+      SELECT ${expiry}, CASE WHEN ${isHeld} THEN r.since ELSE clock.now END
+      FROM (SELECT ${now} AS now LIMIT 1) AS clock
+    )
     WHERE id = ${Key.make(runId)}
       AND (worker IS NULL OR worker = ${worker} OR expires_at IS NULL OR expires_at <= ${now})
       AND ${claim.seen === undefined ? sql`1 = 1` : stands(sql, claim.seen)}
