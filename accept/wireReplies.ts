@@ -3,5 +3,6 @@ export const wireReplies: ReadonlyArray<readonly [line: string, files: ReadonlyA
   ["a reply whose finish reason has arrived is whole", ["test/provider/afterTheEnd.test.ts"]],
   ["a typed answer is read out of a fence, behind a sentence and after thinking", ["test/kernel/typedAnswer.test.ts"]],
   ["thinking in the text of a reply is thinking", ["test/provider/thinkTags.test.ts"]],
-  ["what a cut reply used is stored", ["test/provider/cutUsage.test.ts"]]
+  ["what a cut reply used is stored", ["test/provider/cutUsage.test.ts"]],
+  ["replies that end too early have a bound, and their text is in the error", ["test/kernel/cutReplies.test.ts"]]
 ]

@@ -69,6 +69,7 @@ export const KernelError = Schema.Union([
   Skill.ConfigInvalid,
   Run.MaxStepsReached,
   Run.EmptyReplies,
+  Run.CutReplies,
   Run.LoopDetected,
   Run.OutputInvalid,
   Run.BudgetExhaustedError,
@@ -211,7 +212,7 @@ export type SubmitError =
  * - `MediaConflict`: a medium of the input, or of a message sent during the run, has the id of another.
  * - `ContextWindowExceeded`, `TemplateError`, `SkillPackInvalid`: the prompt cannot be built.
  * - `ExtensionFailed`: a hook, a middleware or a part of the prompt failed.
- * - `EmptyReplies`, `LoopDetected`: the model replied nothing, or the same, too often.
+ * - `EmptyReplies`, `CutReplies`, `LoopDetected`: the model replied nothing, a part, or the same, too often.
  *
  * At its limits:
  * - `MaxStepsReached`: the last allowed turn had no answer.
@@ -239,6 +240,7 @@ export type RunError =
   | PromptError
   | StopError
   | Run.EmptyReplies
+  | Run.CutReplies
   | Run.LoopDetected
   | Run.MaxStepsReached
   | Run.BudgetExhaustedError

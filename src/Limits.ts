@@ -83,6 +83,11 @@ export interface Limits {
    */
   readonly emptyReplies: number
   /**
+   * Number of consecutive replies that ended too early, such as at the maximum length, after which the model is asked
+   * again. One more fails the run with `CutReplies`, which has the text of the last one. Default: 2.
+   */
+  readonly cutReplies: number
+  /**
    * Maximum bytes of one fetched or decompressed body, and of a medium, script or config read from a file. Reading a
    * larger one fails. Default: 20 MiB.
    */
@@ -140,6 +145,7 @@ export const defaults: Limits = {
   maxRetryAfter: Duration.minutes(1),
   requestRepairs: 1,
   emptyReplies: 2,
+  cutReplies: 2,
   fetchedBytes: 20 * 1024 * 1024,
   resultBytes: 200_000,
   blocksPerReply: 256,
@@ -192,6 +198,7 @@ export const make = (options: Options): Limits => ({
   maxRetryAfter: time(options, "maxRetryAfter", { mayBeZero: true }),
   requestRepairs: count(options, "requestRepairs", { isFinite: true }),
   emptyReplies: count(options, "emptyReplies", { isFinite: true }),
+  cutReplies: count(options, "cutReplies", { isFinite: true }),
   fetchedBytes: count(options, "fetchedBytes"),
   resultBytes: count(options, "resultBytes"),
   blocksPerReply: count(options, "blocksPerReply"),

@@ -39,6 +39,7 @@ type NoAnswer =
   | "SkillPackInvalid"
   | "ExtensionFailed"
   | "EmptyReplies"
+  | "CutReplies"
   | "LoopDetected"
   | "MaxStepsReached"
   | "BudgetExhaustedError"

@@ -179,6 +179,7 @@ const errors: { readonly [tag: string]: Entry | undefined } = {
   McpError: server,
   BudgetExhaustedError: budget,
   DeadlineExceeded: budget,
+  CutReplies: cut,
   MaxStepsReached: ["budget exhausted", "the turn limit of the agent", "Resume the run with a higher maxSteps."],
   AgentCrashError: [
     "lease lost",

@@ -24,6 +24,7 @@ const Failed = Schema.Union([
   Errors.MiddlewareTermination,
   Errors.AgentCrashError,
   Errors.EmptyReplies,
+  Errors.CutReplies,
   Errors.LoopDetected,
   Errors.MaxStepsReached,
   Errors.BudgetExhaustedError,

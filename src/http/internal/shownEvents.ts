@@ -44,5 +44,6 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["LimitExceeded", "A part of the conversation is too large."],
   ["ProviderError", "The model is not available now."],
   ["EmptyReplies", "The model gave no answer."],
+  ["CutReplies", "The replies of the model ended too early."],
   ["LoopDetected", "The model repeated itself."]
 ])

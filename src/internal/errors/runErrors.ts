@@ -11,7 +11,9 @@ import * as Schema from "effect/Schema"
 /** The run took `maxSteps` turns without an answer. */
 export class MaxStepsReached extends Schema.TaggedError<MaxStepsReached>()("MaxStepsReached", {
   limit: Schema.Int,
-  runId: Schema.String
+  runId: Schema.String,
+  /** The text of the newest reply that had any. */
+  text: Schema.optionalKey(Schema.String)
 }) {
   override get message() {
     return `Agent reached maximum steps (${this.limit})`
@@ -25,6 +27,21 @@ export class EmptyReplies extends Schema.TaggedError<EmptyReplies>()("EmptyRepli
 }) {
   override get message() {
     return `the model sent ${this.count} empty replies in a row`
+  }
+}
+
+/** The model's replies ended too early too many times in a row. */
+export class CutReplies extends Schema.TaggedError<CutReplies>()("CutReplies", {
+  runId: Schema.String,
+  count: Schema.Int,
+  /** Why the last reply ended, such as `length`. */
+  finishReason: Schema.String,
+  /** The text of the newest reply that had any. Nothing in it was run. */
+  text: Schema.String
+}) {
+  override get message() {
+    const advice = this.finishReason === "length" ? ": raise `maxTokens`, or ask for less" : ""
+    return `${this.count} replies in a row ended too early (${this.finishReason})${advice}`
   }
 }
 

@@ -6,10 +6,10 @@
 
 import * as Effect from "effect/Effect"
 import type { BudgetExhaustedError } from "../../KernelError.ts"
-import { EmptyReplies, LoopDetected, ProviderError } from "../../KernelError.ts"
+import { CutReplies, EmptyReplies, LoopDetected, ProviderError } from "../../KernelError.ts"
 import { observed } from "../../kit/foreignCode.ts"
 import type { Repair } from "../../RunModel.ts"
-import { turnLog } from "../state/state.ts"
+import { cutTurns, lastText, turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
 import type { AskError, Run, StartError } from "../run/run.ts"
@@ -109,8 +109,8 @@ export const closeTurn = (run: Run): void => {
   if (outcome?.type === "final" || outcome?.type === "prose") emit(run, { type: "result", text: outcome.text })
 }
 
-/** Ends the run after its last turn, fails it at its limit of empty replies, or opens the next turn. */
-export function* endOrContinue(run: Run): Effect.fn.Return<void, StartError | EmptyReplies> {
+/** Ends the run after its last turn, fails it at its limit of empty or cut replies, or opens the next turn. */
+export function* endOrContinue(run: Run): Effect.fn.Return<void, StartError | EmptyReplies | CutReplies> {
   const control = yield* settle(run, "onTurnCompleted", run.hooks.onTurnCompleted, {})
   if (control !== undefined && control.type !== "continue") return yield* obeyOnce(run, control)
   // A crash before the next turn is recorded must run the hook again.
@@ -120,6 +120,11 @@ export function* endOrContinue(run: Run): Effect.fn.Return<void, StartError | Em
   if (isDone(run) && !isAsked) return yield* complete(run, "model_done")
   const { emptyReplies, runId } = run.state
   if (emptyReplies > run.limits.emptyReplies) return yield* new EmptyReplies({ runId, count: emptyReplies })
+  const cut = cutTurns(run.state, run.limits.cutReplies + 1)
+  if (cut.length > run.limits.cutReplies) {
+    const finishReason = cut.at(-1)?.finishReason ?? "unknown"
+    return yield* new CutReplies({ runId, count: cut.length, finishReason, text: lastText(run.state) })
+  }
   if (emptyReplies > 0) {
     // Wait longer after each empty reply.
     yield* flush(run)

@@ -19,6 +19,7 @@ import type {
   AgentConfigInvalid,
   AgentCrashError,
   BudgetExhaustedError,
+  CutReplies,
   DeadlineExceeded,
   EmptyReplies,
   ExtensionFailed,
@@ -330,7 +331,7 @@ export type PrepareError = HookError | PromptError | BudgetExhaustedError
 export type AskError = HookError | ReplyError | MediaError | BudgetExhaustedError | LoopDetected
 
 /** Errors of one step of the loop. */
-export type StepError = CallsError | PrepareError | AskError | EmptyReplies
+export type StepError = CallsError | PrepareError | AskError | EmptyReplies | CutReplies
 
 /** Errors of driving a run, hand-overs included. */
 export type DriveError = StepError | StopError | DeadlineExceeded | RunCancelled | MemberError

@@ -8,7 +8,7 @@
 
 import * as Calls from "../../Call.ts"
 import type { Call } from "../../Call.ts"
-import type { Message } from "../../Message.ts"
+import { type Message, text as textOf } from "../../Message.ts"
 import type { CallMade, Phase, Question, RunResult, RunState, Turn } from "../../RunModel.ts"
 import type { PhaseEvent } from "../../RunRecord.ts"
 import * as Usage from "../../Usage.ts"
@@ -193,6 +193,28 @@ export const answer = (state: RunState): string | undefined => {
   const outcome = turnLog(state).last()?.outcome
   return outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
 }
+
+/** Returns the newest turns, at most `limit`, whose replies ended too early one after the other. */
+export const cutTurns = (state: RunState, limit: number): ReadonlyArray<Turn> => {
+  const recent = turnLog(state).recent(limit)
+  const whole = recent.findLastIndex((turn) => !isCutShort(turn))
+  return recent.slice(whole + 1)
+}
+
+/** A reply that its vendor paused is no cut one: the model continues it. */
+const isCutShort = ({ finishReason, outcome }: Turn): boolean =>
+  outcome?.type === "corrective" &&
+  outcome.reason === "cut" &&
+  finishReason !== "stop" &&
+  finishReason !== "tool-calls" &&
+  finishReason !== "pause"
+
+/** Returns the text of the newest reply with text, among the last ten. Empty if there is none. */
+export const lastText = (state: RunState): string =>
+  turnLog(state)
+    .recent(10)
+    .map(({ message }) => (message === undefined ? "" : textOf(message)))
+    .findLast((text) => text.trim() !== "") ?? ""
 
 /** Returns the result of a completed run, with its decoded output. */
 export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {

@@ -1,0 +1,60 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { Agent, Kernel, Limits, Model, type Provider, StreamPart } from "kernai"
+import { kernel } from "../support/kernel.ts"
+
+const agent = Agent.make({ instructions: "You test.", model: Model.textOnly })
+
+/** A model whose replies end for these reasons, the last one forever. */
+const ending = (...reasons: ReadonlyArray<StreamPart.FinishReason>) => {
+  let calls = 0
+  const provider: Provider.ProviderShape = {
+    name: "ending",
+    stream: () => {
+      const reason = reasons[Math.min(calls++, reasons.length - 1)]
+      return Stream.fromArray([StreamPart.text(`part ${calls}`), StreamPart.finish(reason)])
+    }
+  }
+  return { provider, calls: () => calls }
+}
+
+describe("replies that end too early", () => {
+  for (const reason of ["length", "unknown", "other"] as const) {
+    it.effect(`are asked again twice, then fail the run with the text that arrived (${reason})`, () =>
+      Effect.gen(function* () {
+        const model = ending(reason)
+        const error = yield* Effect.flip(Kernel.run(agent, "go", { provider: model.provider }))
+        assert.deepInclude(error, { _tag: "CutReplies", count: 3, finishReason: reason, text: "part 3" })
+        assert.strictEqual(model.calls(), 3)
+      }).pipe(Effect.provide(kernel()))
+    )
+  }
+
+  it.effect("are counted only in a row, and a limit of zero asks no second time", () =>
+    Effect.gen(function* () {
+      const recovers = ending("length", "length", "stop")
+      assert.strictEqual((yield* Kernel.run(agent, "go", { provider: recovers.provider })).text, "part 3")
+      const model = ending("length")
+      const strict = Kernel.run(agent, "go", { provider: model.provider })
+      const error = yield* Effect.flip(strict.pipe(Effect.provide(Limits.layer({ cutReplies: 0 }))))
+      assert.deepInclude(error, { _tag: "CutReplies", count: 1, text: "part 1" })
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("do not include a turn that its vendor paused", () =>
+    Effect.gen(function* () {
+      const model = ending("pause", "pause", "pause", "pause", "stop")
+      assert.strictEqual((yield* Kernel.run(agent, "go", { provider: model.provider })).text, "part 5")
+    }).pipe(Effect.provide(kernel()))
+  )
+})
+
+describe("the last allowed turn", () => {
+  it.effect("leaves the text of its reply in the error", () =>
+    Effect.gen(function* () {
+      const model = ending("length")
+      const error = yield* Effect.flip(Kernel.run({ ...agent, maxSteps: 2 }, "go", { provider: model.provider }))
+      assert.deepInclude(error, { _tag: "MaxStepsReached", limit: 2, text: "part 2" })
+    }).pipe(Effect.provide(kernel()))
+  )
+})
