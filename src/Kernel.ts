@@ -247,7 +247,7 @@ export const questions = Effect.fn("Kernel.questions")(function* (
  * Records a person's decisions about the waiting calls of a run or its tasks.
  *
  * Nothing runs here: a `RunWorker` that has the agent picks the run up at once, or `resume` continues it. Without
- * answers, a paused run is only offered to workers again. A run that is still running without a lease is not disturbed:
+ * answers, a paused run is only offered to workers again. A run that a process still runs without a worker is not disturbed:
  * its tasks get their answers when it pauses, and `resume` continues with them.
  *
  * Recording answers changes the revision of the run. A caller that passes the `revision` it saw must therefore give all

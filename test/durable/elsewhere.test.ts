@@ -1,7 +1,7 @@
 /** Runs that one process runs, and another cancels or follows: two stores on the same runs. */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Fiber, FileSystem, Layer, Schema, Stream } from "effect"
+import { Context, Effect, Fiber, FileSystem, Layer, Option, Schema, Stream } from "effect"
 import { Agent, Kernel, MediaStore, ProtocolRegistry, type RunEvent, RunStore, Skill, SkillRegistry } from "kernai"
 import { FileRunStore } from "kernai/file"
 import { SqlRunStore } from "kernai/sql"
@@ -65,6 +65,39 @@ describe.each(stores)("a run in another process, over %s", (_name, open) => {
         heads.map(({ status }) => status.type),
         ["cancelled", "cancelled", "cancelled", "cancelled"]
       )
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  })
+
+  it.live("is not resumed while it runs there, and is once it was interrupted", () => {
+    let isPaid = false
+    let entered = 0
+    const pay = Skill.make("pay", {
+      description: "Pays",
+      input: Schema.Struct({}),
+      effects: "idempotent",
+      execute: () => Effect.suspend(() => (entered++, isPaid ? Effect.succeed("paid") : Effect.never))
+    })
+    return Effect.gen(function* () {
+      const store = open(yield* folder)
+      const here = yield* processOn(store, pay)
+      const there = yield* processOn(store, pay)
+      const agent = Agent.make({ instructions: "", model: "m", skills: [pay] })
+      const provider = MockProvider.make(command("pay"), final("done"))
+      const running = yield* Effect.forkChild(
+        Kernel.run(agent, "go", { provider, runId: "r" }).pipe(Effect.provideContext(there))
+      )
+      yield* until(() => entered === 1)
+      const head = Effect.map(Context.get(here, RunStore.RunStore).head("r"), Option.getOrThrow)
+      yield* Effect.repeat(head, { until: ({ lease }) => lease?.isLive === true })
+      const resumed = Kernel.resume(agent, "r", { provider }).pipe(Effect.provideContext(here))
+      const { revision } = yield* head
+      assert.strictEqual((yield* Effect.flip(resumed))._tag, "RunBusy")
+      assert.strictEqual((yield* head).revision, revision)
+      yield* Fiber.interrupt(running)
+      assert.isUndefined((yield* head).lease)
+      isPaid = true
+      assert.strictEqual((yield* resumed).text, "done")
+      assert.strictEqual(entered, 2)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   })
 

@@ -75,7 +75,7 @@ const proveHead = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
     return yield* new ConcurrentAppendError({ runId, expected, actual: head?.revision ?? 0 })
   }
   const { lease } = head
-  if (lease?.isLive === true && lease.workerId !== run.holder) {
+  if (lease?.isLive === true && lease.workerId !== run.holder && lease.workerId !== run.workerId) {
     return yield* new RunBusy({ runId, workerId: lease.workerId, expiresAt: lease.expiresAt })
   }
   if (run.parent === undefined && run.prove !== undefined) yield* run.prove(head)

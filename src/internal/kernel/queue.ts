@@ -20,6 +20,7 @@ import { type Environment, agentName } from "../run/run.ts"
 import { emitOffer } from "../../store-kit/Offers.ts"
 import { patient } from "../../store-kit/internal/storeGuard.ts"
 import { type RunTree as Tree, stored, storedAt, treeOf } from "../../store-kit/StoredRuns.ts"
+import { isOwnLease } from "../run/ownLease.ts"
 import { cancelled } from "../run/conclude.ts"
 import { unanswered } from "../state/state.ts"
 
@@ -62,7 +63,7 @@ export const withdraw = (
  * An answer is recorded in the run that asked: the run itself, or a task below it. Tasks are answered first, so that a
  * resumed run finds its tasks answered. No answer is recorded if one of them fits no open question, or if the run is
  * not at the given revision. After an interruption the same answers can be given again. For a run that is executed
- * without a lease, only the answers of its tasks are recorded.
+ * without a worker, only the answers of its tasks are recorded.
  */
 export const answer = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
@@ -86,9 +87,10 @@ export const answer = Effect.fnUntraced(function* (
   const own = answersTo(root, answers)
   const tasks = answerTasks(writer, tree, answers)
   const before = Option.getOrUndefined(yield* store.head(runId))?.lease
-  // A process may be executing the run without a lease, so only its tasks are answered. They are found answered when
+  // A process may be executing the run without a worker, so only its tasks are answered. They are found answered when
   // the run is resumed. A process that died looks the same.
-  if (own.length === 0 && root.status.type === "running" && before === undefined) return yield* tasks
+  if (own.length === 0 && root.status.type === "running" && (before === undefined || isOwnLease(before)))
+    return yield* tasks
   // Holds the run long enough that no worker claims it between two answers.
   const lease = Duration.times(limits.appendTimeout, (answers.length + 1) * 4)
   // Runs after a failure, too: `acquire` or `append` may have succeeded although the store reported an error. Only a

@@ -19,6 +19,7 @@ import { ownContext } from "../run/askHooks.ts"
 import { drive } from "../loop/loop.ts"
 import { conclude } from "../run/conclude.ts"
 import { type DriveError, type EndError, type Environment, type Run, makeRun, now } from "../run/run.ts"
+import { leased } from "../run/ownLease.ts"
 import { advance } from "../state/advance.ts"
 import { emitOffer } from "../../store-kit/Offers.ts"
 import type { AppendError } from "../../store-kit/internal/storeGuard.ts"
@@ -94,7 +95,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
 
 /** Drives a run to its end and returns its result. */
 export const finish = (run: Run): Effect.Effect<RunResult<unknown>, DriveError | EndError> =>
-  Effect.flatMap(drive(run), conclude)
+  Effect.flatMap(leased(run, drive(run)), conclude)
 
 /** Wraps a run in a span, from its start or resume to its end. A run that is rejected has a span, too. */
 export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "costUsd">, E>(

@@ -51,7 +51,7 @@ export interface Claim {
  *
  * - `queued`: the run waits for a worker.
  * - `running`: the worker `by` has held the run `since` an instant (milliseconds since the epoch). Without `by`, a
- *   process executes the run without a lease.
+ *   process executes the run without a lease, as every process does at first that runs it without a worker.
  * - `waiting`: the run waits for a person or for its host, as `reason` and `metadata` describe.
  * - `interrupted`: the worker `by` stopped without releasing the run. Another worker claims it.
  * - `cancelled`, `completed`, `failed`: the run is at rest. A failed or cancelled run can be resumed.
@@ -96,7 +96,7 @@ export interface RunHead {
   /**
    * The lease of the worker that holds the run. An expired lease offers the run to any worker. Submitted and answered
    * runs have an expired lease, and so do runs whose worker shut down or died. A run has no lease while it is paused,
-   * after it has ended, and while it runs without a worker.
+   * after it has ended, and for the first moments while it runs without a worker.
    */
   readonly lease: Lease | undefined
 }
