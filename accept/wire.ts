@@ -49,6 +49,7 @@ export const wire = async (): Promise<ReadonlyArray<Line>> => [
   faults(),
   existing("text, names, order, blank texts, reasoning and results, one by one in each adapter", [
     "test/provider/acceptedRequests.test.ts",
+    "test/provider/answersResults.test.ts",
     "test/kit/soundText.test.ts"
   ]),
   existing("documents of text are escaped on every way to a model, and a media type that is given wins", [
@@ -63,6 +64,7 @@ export const wire = async (): Promise<ReadonlyArray<Line>> => [
     "test/kernel/repair.test.ts"
   ]),
   existing("a provider of one's own is held against the rules of its format", ["test/testing/ProviderSuite.test.ts"]),
+  existing("the page about requests says what the rules are, each with its source", ["test/kit/vendorRules.test.ts"]),
   ...wireReplies.map(([line, files]) => existing(line, files)),
   ...wireMcp.map(([line, files]) => existing(line, files))
 ]

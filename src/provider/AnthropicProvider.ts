@@ -28,6 +28,13 @@ export interface Options {
   readonly apiKey: Redacted.Redacted
   /** Default: `https://api.anthropic.com`. */
   readonly baseUrl?: string | undefined
+  /**
+   * How long the prompt cache lives. Writing for an hour costs more, so set `cacheWritePerMillion` of the model's price
+   * too. Default: five minutes.
+   *
+   * @since 0.1.0
+   */
+  readonly cacheLifetime?: "5m" | "1h" | undefined
   /** Additional headers, such as `anthropic-beta`. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
@@ -60,7 +67,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
         rules: vendorRules.anthropic,
         media,
         encode: toMessage,
-        body: toBody,
+        body: toBody(options.cacheLifetime),
         decoder
       })
   )

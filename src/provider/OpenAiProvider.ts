@@ -14,7 +14,7 @@ import type * as HttpClient from "effect/http/HttpClient"
 import * as Redacted from "effect/Redacted"
 import { vendorRules } from "../kit/vendorRules.ts"
 import type { ProviderShape, Request } from "../Provider.ts"
-import { hostedOf } from "./internal/body.ts"
+import { extras, hostedOf } from "./internal/body.ts"
 import { adapter, type Format } from "./internal/adapter.ts"
 import { chatFormat } from "./internal/chatFormat.ts"
 import * as ChatReply from "./internal/chatReply.ts"
@@ -39,6 +39,13 @@ export interface Options {
    * @since 0.1.0
    */
   readonly api?: "chat" | "responses" | undefined
+  /**
+   * How long the prompt cache lives, for models that offer it: in memory, or up to 24 hours. Default: what OpenAI
+   * chooses.
+   *
+   * @since 0.1.0
+   */
+  readonly cacheRetention?: "in_memory" | "24h" | undefined
   /** Additional headers, such as `openai-organization`. */
   readonly headers?: { readonly [name: string]: string } | undefined
 }
@@ -67,9 +74,23 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       const responses = speak(responsesFormat)
       // Only Responses has tools that OpenAI runs.
       const usual = ({ model, tools }: Request) => (hostedOf(tools, dialect.name).length > 0 ? "responses" : model.api)
-      return (request) => ((options.api ?? usual(request)) === "responses" ? responses(request) : chat(request))
+      const keep = retaining(options.cacheRetention)
+      return (asked) => {
+        const request = keep(asked)
+        return (options.api ?? usual(request)) === "responses" ? responses(request) : chat(request)
+      }
     }
   )
+
+/** Adds the retention to the vendor's own options of a request, which win. */
+const retaining =
+  (retention: Options["cacheRetention"]) =>
+  (request: Request): Request => {
+    if (retention === undefined) return request
+    const { extra } = request.generation
+    const openai = { prompt_cache_retention: retention, ...extras(request, dialect.name) }
+    return { ...request, generation: { ...request.generation, extra: { ...extra, [dialect.name]: openai } } }
+  }
 
 const found = configured({
   key: () => requireKey("openai", ["OPENAI_API_KEY"]),

@@ -8,6 +8,7 @@ import * as Model from "../../src/Model.ts"
 import { Provider } from "../../src/Provider.ts"
 import type { MediaLookup } from "../../src/Provider.ts"
 import { AnthropicProvider } from "../../src/provider/index.ts"
+import { gif, jpeg, png, webp } from "../support/images.ts"
 import { bodyOf, finishOf, message, read, request, stub, vendor } from "../support/provider.ts"
 
 const events = (...list: ReadonlyArray<object>) =>
@@ -159,15 +160,16 @@ describe("a request of AnthropicProvider", () => {
 
   it.effect("recognizes an image without a type by its first bytes, and passes a URL on to the vendor", () =>
     Effect.gen(function* () {
-      const files: ReadonlyArray<readonly [type: string, bytes: ReadonlyArray<number>]> = [
-        ["image/png", [0x89, 0x50, 0x4e, 0x47]],
-        ["image/jpeg", [0xff, 0xd8, 0xff, 0xe0]],
-        ["image/gif", [0x47, 0x49, 0x46, 0x38]],
-        ["image/webp", [0x52, 0x49, 0x46, 0x46, 0, 0, 0, 0, 0x57, 0x45, 0x42, 0x50]],
-        ["application/octet-stream", [0x52, 0x49, 0x46, 0x46, 0, 0, 0, 0, 0x57, 0x41, 0x56, 0x45]]
+      const files: ReadonlyArray<readonly [type: string, bytes: Uint8Array]> = [
+        ["image/png", png(2, 3)],
+        ["image/jpeg", jpeg(2, 3)],
+        ["image/gif", gif(2, 3)],
+        ["image/webp", webp.lossy(2, 3)],
+        ["image/webp", webp.lossless(2, 3)],
+        ["application/octet-stream", new TextEncoder().encode("RIFF....WAVE")]
       ]
       const elsewhere = Content.image({ url: "https://x.test/a.png" })
-      const pictures = [...files.map(([, bytes]) => Content.image({ data: new Uint8Array(bytes) })), elsewhere]
+      const pictures = [...files.map(([, data]) => Content.image({ data })), elsewhere]
       const model = Model.make("m", { capabilities: ["text", "vision"] })
       const body = yield* bodyOf("anthropic", request({ model, messages: [message("user", ...pictures)] }))
       const [asked] = (body as { messages: ReadonlyArray<{ content: ReadonlyArray<{ source: object }> }> }).messages

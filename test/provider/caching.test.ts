@@ -1,11 +1,13 @@
 /** Prompt caching without being asked for: marks, counts, cost, forecasts and what was lost. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Result, Schema } from "effect"
+import { Effect, Result, Schema, Stream } from "effect"
+import type { HttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
-import { Agent, Model, PromptPipeline, type RunEvent, Skill, Usage } from "kernai"
+import { Agent, Model, PromptPipeline, type Provider, type RunEvent, Skill, Usage } from "kernai"
+import { AnthropicProvider, OpenAiProvider } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
-import { bodyOf, readingOf } from "../support/provider.ts"
+import { bodyOf, key, message, readingOf, request, stub } from "../support/provider.ts"
 import { told } from "../support/toolbox.ts"
 
 const model = Model.make("m", {
@@ -42,6 +44,41 @@ describe("the usual prompt", () => {
       yield* told(agent, "hi", { provider })
       assert.isUndefined(provider.lastCall?.cacheBreakpoints)
     }).pipe(Effect.provide([kernel(step), PromptPipeline.layer({ cache: false })]))
+  )
+})
+
+describe("the time a cache lives", () => {
+  const bodiesOf = (
+    open: Effect.Effect<Provider.ProviderShape, never, HttpClient.HttpClient>,
+    extra: Provider.Request["generation"] = {}
+  ) =>
+    Effect.gen(function* () {
+      const http = stub(() => Effect.sync(() => new Response("{}", { status: 400 })))
+      const provider = yield* Effect.provide(open, http.layer)
+      const messages = [message("system", "rules"), message("user", "hi")]
+      const asked = request({ messages, cacheBreakpoints: [0, 1], generation: extra })
+      yield* Effect.ignore(Stream.runDrain(provider.stream(asked)))
+      return JSON.stringify(http.asked[0]?.body)
+    })
+
+  it.effect("is written to every mark for Anthropic, and to none without the option", () =>
+    Effect.gen(function* () {
+      const hour = yield* bodiesOf(AnthropicProvider.make({ apiKey: key, cacheLifetime: "1h" }))
+      assert.lengthOf(hour.split(`"cache_control":{"type":"ephemeral","ttl":"1h"}`), 3)
+      assert.notInclude(yield* bodiesOf(AnthropicProvider.make({ apiKey: key })), "ttl")
+    })
+  )
+
+  it.effect("is an option of the request for OpenAI, in both formats, and the request's own wins", () =>
+    Effect.gen(function* () {
+      for (const api of ["chat", "responses"] as const) {
+        const open = OpenAiProvider.make({ apiKey: key, api, cacheRetention: "24h" })
+        assert.include(yield* bodiesOf(open), `"prompt_cache_retention":"24h"`)
+        const own = { extra: { openai: { prompt_cache_retention: "in_memory" } } }
+        assert.include(yield* bodiesOf(open, own), `"prompt_cache_retention":"in_memory"`)
+        assert.notInclude(yield* bodiesOf(OpenAiProvider.make({ apiKey: key, api })), "retention")
+      }
+    })
   )
 })
 

@@ -122,8 +122,15 @@ const thinks = ({ thinking }: Generation, known: Traits): boolean =>
 
 const isAdaptive = (generation: Generation, known: Traits): boolean => known.adaptive && thinks(generation, known)
 
-/** Encodes the request around its messages. */
-export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string => {
+/** Returns the encoder of a request around its messages. `lifetime` is that of what a cache mark ends. */
+export const toBody = (
+  lifetime: "5m" | "1h" | undefined
+): ((request: Request, messages: ReadonlyArray<WireMessage>) => string) => {
+  const mark: JsonObject = { type: "ephemeral", ...(lifetime === undefined ? {} : { ttl: lifetime }) }
+  return (request, messages) => bodyWith(mark, request, messages)
+}
+
+const bodyWith = (mark: JsonObject, request: Request, messages: ReadonlyArray<WireMessage>): string => {
   const { model } = request
   const own = extras(request, name)
   const known = traits(model.id)
@@ -135,7 +142,7 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
       model: model.id,
       max_tokens:
         generation.maxTokens ?? (known.isClaude && known.budget && budget !== undefined ? 4096 + budget : 4096),
-      system: toSystem(messages, marks),
+      system: toSystem(messages, marks, mark),
       stream: true,
       temperature: generation.temperature,
       top_p: generation.topP,
@@ -150,7 +157,7 @@ export const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): 
       output_config: laidOver({ effort: generation.thinking?.effort }, own["output_config"])
     },
     "messages",
-    toMessages(messages, marks)
+    toMessages(messages, marks, mark)
   )
 }
 
@@ -166,7 +173,11 @@ const thinkingOf = (adapts: boolean, budget: number | undefined, own: Json | und
 }
 
 // The last system message wins. A cache mark on any of them marks it.
-const toSystem = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<number>): Json | undefined => {
+const toSystem = (
+  messages: ReadonlyArray<WireMessage>,
+  marks: ReadonlySet<number>,
+  mark: JsonObject
+): Json | undefined => {
   let system: Json | undefined
   let isMarked = false
   for (let index = 0; index < messages.length; index++) {
@@ -176,10 +187,14 @@ const toSystem = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<numbe
     if (message.text !== "") system = message.text
   }
   if (system === undefined || !isMarked) return system
-  return [{ type: "text", text: system, cache_control: { type: "ephemeral" } }]
+  return [{ type: "text", text: system, cache_control: mark }]
 }
 
-const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<number>): ReadonlyArray<string> => {
+const toMessages = (
+  messages: ReadonlyArray<WireMessage>,
+  marks: ReadonlySet<number>,
+  mark: JsonObject
+): ReadonlyArray<string> => {
   const written: Array<string> = []
   let blocks: Array<string> = []
   for (let index = 0; index < messages.length; index++) {
@@ -191,7 +206,7 @@ const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<num
       continue
     }
     for (const block of message.blocks) blocks.push(block)
-    if (marks.has(index)) blocks.push(marked(blocks.pop()))
+    if (marks.has(index)) blocks.push(marked(blocks.pop(), mark))
     if (message.isResults && messages[index + 1]?.isResults === true) continue
     written.push(`{"role":"${message.role}","content":[${blocks.join(",")}]}`)
     if (message.made.length > 0) written.push(`{"role":"user","content":[${message.made.join(",")}]}`)
@@ -200,7 +215,8 @@ const toMessages = (messages: ReadonlyArray<WireMessage>, marks: ReadonlySet<num
   return written
 }
 
-const marked = (block = "{}"): string => `${block.slice(0, -1)},"cache_control":{"type":"ephemeral"}}`
+const marked = (block = "{}", mark: JsonObject): string =>
+  `${block.slice(0, -1)},"cache_control":${JSON.stringify(mark)}}`
 
 /** The features of a model by its id: newer Claude models think differently and accept no sampling options. */
 type Traits = ReturnType<typeof traits>
