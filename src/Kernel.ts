@@ -530,7 +530,7 @@ const prepare = Effect.fnUntraced(function* (
   runId: string,
   agent: Team.Bearer,
   input: Input,
-  { context, history = [] }: Starting
+  { caller, context, history = [] }: Starting
 ) {
   const media = yield* environment.media.run(runId)
   const beginning: Starts.Beginning = {
@@ -539,6 +539,7 @@ const prepare = Effect.fnUntraced(function* (
     parentRunId: undefined,
     depth: 0,
     taskId: undefined,
+    caller,
     input: yield* media.admit(listOf(input)),
     history: yield* admitMedia(history, media, roomBefore(environment.limits), inline),
     context: yield* Team.encodeContext(agent, context)

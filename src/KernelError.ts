@@ -93,6 +93,7 @@ export const KernelError = Schema.Union([
   Run.AgentMismatch,
   Run.RewindNotAllowed,
   Run.QuestionNotFound,
+  Run.AnswerRefused,
   Run.AgentCrashError,
   Run.ReplayDiverged,
   Run.AgentNotFoundError,
@@ -267,6 +268,7 @@ export type StreamError = Exclude<RunError, Run.RunPaused | Run.RunCancelled>
  * - `RunBusy`: another worker holds the run.
  * - `ConcurrentAppendError`: the run is at another revision than `ResumeOptions.revision`, or another worker was faster.
  * - `QuestionNotFound`: an answer fits no open question.
+ * - `AnswerRefused`: the caller may not answer a question, or values do not fit its form.
  * - `InFlightToolCalls`: the outcome of calls that were in flight is unknown, and `ResumeOptions.recover` does not decide.
  * - `AgentMismatch`: the run belongs to another agent, and `ResumeOptions.as` gives no reason.
  * - `RewindNotAllowed`: the open turn is past its prompt.
@@ -280,6 +282,7 @@ export type ResumeError =
   | Store.RunNotFound
   | Run.AgentMismatch
   | Run.QuestionNotFound
+  | Run.AnswerRefused
   | Run.RewindNotAllowed
   | Run.OutputInvalid
 
@@ -308,6 +311,7 @@ export type QuestionsError = Store.RunNotFound | Store.StoreError
  *
  * - `RunNotFound`: no run has this id.
  * - `QuestionNotFound`: an answer fits no open question. Nothing is recorded.
+ * - `AnswerRefused`: the caller may not answer a question, or values do not fit its form. Nothing is recorded.
  * - `ConcurrentAppendError`: the run is at another revision than `AnswerOptions.revision`, or another worker was faster.
  * - `RunBusy`: another worker holds the run.
  * - `RunCancelled`: the run was cancelled. Nothing is recorded.
@@ -319,6 +323,7 @@ export type QuestionsError = Store.RunNotFound | Store.StoreError
 export type AnswerError =
   | QuestionsError
   | Run.QuestionNotFound
+  | Run.AnswerRefused
   | Store.ConcurrentAppendError
   | Store.RunBusy
   | Run.RunCancelled

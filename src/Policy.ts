@@ -27,9 +27,10 @@ import type {
 import { askPolicy, decided, effectOf, shows } from "./internal/policy/decision.ts"
 import { closeOver } from "./kit/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
+import type { Answerers, Caller } from "./internal/words/caller.ts"
 import { ConfigInvalid } from "./KernelError.ts"
 
-export type { Decision, Outcome, PolicyCall, PolicyScope, PolicyShape, Rule, Rules }
+export type { Answerers, Caller, Decision, Outcome, PolicyCall, PolicyScope, PolicyShape, Rule, Rules }
 
 export { ConfigInvalid }
 
@@ -56,16 +57,24 @@ export const denied: (reason: string) => Decision = Decisions.denied
  * runner (see `kernai/cluster`) that has the agent of the run declines it, whichever process asked. Without either, the
  * question stays open.
  *
+ * `by` decides who may answer, and is stored with the question: a policy can make it of the call and of the run it is
+ * asked about. With `by`, the caller who started the run may answer only if it has `owner: true`. Without `by`, everyone
+ * who may see the run may answer.
+ *
  * @example
- * Policy.confirm("it costs money", { within: "1 day" })
+ * Policy.confirm("it costs money", { within: "1 day", by: { roles: ["finance"] } })
  *
  * @category constructors
  * @since 0.1.0
  */
-export const confirm = (reason: string, options: { readonly within?: Duration.Input | undefined } = {}): Decision => ({
+export const confirm = (
+  reason: string,
+  { by, within }: { readonly within?: Duration.Input | undefined; readonly by?: Answerers | undefined } = {}
+): Decision => ({
   _tag: "Confirm",
   reason,
-  ...(options.within === undefined ? {} : { within: Duration.fromInputUnsafe(options.within) })
+  ...(within === undefined ? {} : { within: Duration.fromInputUnsafe(within) }),
+  ...(by === undefined ? {} : { by: [by] })
 })
 
 /**

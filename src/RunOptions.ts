@@ -14,7 +14,7 @@ import type { JsonObject } from "./kit/json.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape } from "./Provider.ts"
-import type { Answer, RunRecord } from "./RunState.ts"
+import type { Answer, Caller, RunRecord } from "./RunState.ts"
 
 /**
  * The input of a run: text, media, contents, or a list of them.
@@ -90,6 +90,8 @@ export interface RunOptions extends CommonOptions {
    * `context` schema must be given a value of that schema, which is stored encoded.
    */
   readonly context?: JsonObject | undefined
+  /** The caller who starts the run, its owner. Stored with the run and the runs below it, and given to policies. */
+  readonly caller?: Caller | undefined
 }
 
 /**
@@ -98,7 +100,10 @@ export interface RunOptions extends CommonOptions {
  * @category models
  * @since 0.1.0
  */
-export interface SubmitOptions extends Pick<RunOptions, "runId" | "history" | "context" | "provider" | "workerId"> {}
+export interface SubmitOptions extends Pick<
+  RunOptions,
+  "runId" | "history" | "context" | "caller" | "provider" | "workerId"
+> {}
 
 /**
  * Options of a schedule.
@@ -166,6 +171,8 @@ export interface Resumption {
   readonly recover?: { readonly [callId: string]: Recovery } | undefined
   /** Answers to open questions. Questions without an answer stay open, and the run pauses again. */
   readonly answers?: ReadonlyArray<Answer> | undefined
+  /** The caller who gives the answers. See `AnswerOptions.caller`. */
+  readonly caller?: Caller | undefined
   /** Prepare the open turn again instead of asking the model with the stored prompt. Default: false. */
   readonly rewind?: boolean | undefined
   /**
@@ -189,7 +196,13 @@ export interface ResumeOptions extends CommonOptions, Resumption, AtRevision {}
  * @category models
  * @since 0.1.0
  */
-export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevision {}
+export interface AnswerOptions extends Pick<CommonOptions, "workerId">, AtRevision {
+  /**
+   * The caller who gives the answers. Its id is stored as their `by`. A question that names who may answer it (see
+   * `Policy.confirm`) needs a caller.
+   */
+  readonly caller?: Caller | undefined
+}
 
 /**
  * Options of a cancellation.

@@ -15,9 +15,11 @@ import type { RunState } from "./RunModel.ts"
 
 export type {
   Answer,
+  Answerers,
   CallChange,
   CallLeft,
   CallMade,
+  Caller,
   ErrorInfo,
   ForkedFrom,
   ModelArgs,

@@ -115,6 +115,7 @@ yes<
     Effect.Effect<
       void,
       | KernelError.QuestionNotFound
+      | KernelError.AnswerRefused
       | KernelError.ConcurrentAppendError
       | KernelError.RunBusy
       | KernelError.RunCancelled

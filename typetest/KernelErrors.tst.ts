@@ -53,7 +53,14 @@ type NoAnswer =
   | "RunBusy"
   | "InFlightToolCalls"
 
-type NotResumed = NoAnswer | "RunNotFound" | "AgentMismatch" | "QuestionNotFound" | "RewindNotAllowed" | "OutputInvalid"
+type NotResumed =
+  | NoAnswer
+  | "RunNotFound"
+  | "AgentMismatch"
+  | "QuestionNotFound"
+  | "AnswerRefused"
+  | "RewindNotAllowed"
+  | "OutputInvalid"
 
 export const submitted = Kernel.submit(agent, "")
 yes<Equal<Effect.Error<typeof submitted>, Kernel.SubmitError>>()
@@ -76,7 +83,13 @@ yes<Equal<Fails<typeof Kernel.questions>, "RunNotFound" | "StoreError">>()
 yes<
   Equal<
     Fails<typeof Kernel.answer>,
-    "QuestionNotFound" | "ConcurrentAppendError" | "RunBusy" | "RunCancelled" | "RunNotFound" | "StoreError"
+    | "QuestionNotFound"
+    | "AnswerRefused"
+    | "ConcurrentAppendError"
+    | "RunBusy"
+    | "RunCancelled"
+    | "RunNotFound"
+    | "StoreError"
   >
 >()
 yes<

@@ -33,6 +33,8 @@ export interface Caller {
    * True for an operator, who sees and answers every run and sees events with the agents' instructions. Default: false.
    */
   readonly isOperator?: boolean | undefined
+  /** The roles by which `Policy.confirm` selects who may answer. An operator also has the role `operator`. */
+  readonly roles?: ReadonlyArray<string> | undefined
 }
 
 /**

@@ -26,7 +26,7 @@ export class Unauthorized extends HttpApiError.Problem<Unauthorized>()("Unauthor
 }) {}
 
 /**
- * Fails a request whose host name, origin or caller is not admitted.
+ * Fails a request whose host name, origin or caller is not admitted, and an answer of a caller who may not answer.
  *
  * @category errors
  * @since 0.1.0
@@ -173,6 +173,10 @@ const problemOf = (error: KernelError, id: string): HttpProblem => {
     case "MediaNotFound":
     case "MediaUnreadable":
       return new NotFound({ what: "medium", id })
+    case "AnswerRefused":
+      return error.reason === "invalid"
+        ? new Invalid({ detail: error.detail })
+        : new Forbidden({ detail: error.detail })
     case "RunExists":
       return new Conflict({ reason: "exists", id })
     case "ConcurrentAppendError":

@@ -148,6 +148,18 @@ export const OpenQuestion = Schema.Struct({
   reason: Schema.String,
   /** The question of the call while it runs. Absent if a policy asks whether the call may run. */
   asking: Schema.optionalKey(Asking),
+  /** When the question is declined unless it was answered, in milliseconds since the epoch. */
+  answerBy: Schema.optionalKey(Schema.Finite),
+  /** Who may answer, by the rules of the policies. Absent: everyone who may see the run. */
+  answerers: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        callers: Schema.optionalKey(Schema.Array(Schema.String)),
+        roles: Schema.optionalKey(Schema.Array(Schema.String)),
+        owner: Schema.optionalKey(Schema.Boolean)
+      })
+    )
+  ),
   runId: Schema.String,
   agents: Schema.Array(Schema.String)
 })

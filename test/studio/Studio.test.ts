@@ -28,14 +28,17 @@ const pay = Skill.make("pay", {
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all" })
 
-const serve = (options: Partial<Studio.PageOptions> = {}): Effect.Effect<Site, never, Scope.Scope> =>
+const serve = (
+  options: Partial<Studio.PageOptions> = {},
+  policy: Layer.Layer<never> = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+): Effect.Effect<Site, never, Scope.Scope> =>
   Effect.gen(function* () {
     const kernel = Kernel.layer.pipe(
       Layer.provide([
         Layer.succeed(Provider.Provider, MockProvider.make(command("pay", { to: "Eva" }), final("Done."))),
         SkillRegistry.layer(pay),
         ProtocolRegistry.layer(),
-        Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+        policy
       ]),
       Layer.provideMerge(Layer.merge(RunStore.layerMemory, MediaStore.layerMemory))
     )
@@ -213,6 +216,19 @@ describe("Studio", () => {
       assert.strictEqual((yield* send(site, "POST", path, { ...cookie, ...change }, body)).status, 204)
       assert.include([404, 409], (yield* send(site, "POST", path, { ...cookie, ...change }, body)).status)
       assert.deepStrictEqual(JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text), [])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("refuses the answer of the person who started the run, if the question is for others", () =>
+    Effect.gen(function* () {
+      const others = Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { by: { roles: ["operator"] } })))
+      const site = yield* serve({}, others)
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const [question] = JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text)
+      const body = { answers: [{ callId: question.callId, approved: true }] }
+      const refused = yield* send(site, "POST", `/api/runs/${runId}/answers`, { ...cookie, ...change }, body)
+      assert.deepStrictEqual([refused.status, JSON.parse(refused.text).type], [403, "urn:kernai:problem:forbidden"])
     }).pipe(Effect.scoped)
   )
 

@@ -17,6 +17,7 @@ import type { Answer } from "../../RunState.ts"
 import type { RunStore } from "../../RunStore.ts"
 import type { Asking } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import { localCaller } from "../localCaller.ts"
 import type { CommandFailed } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
@@ -72,7 +73,7 @@ export const follow = Effect.fnUntraced(function* (
           warn(`paused: ${Text.excerpt(end.reason, 400)}; continue with /retry`)
           return "waiting"
         }
-        events = Kernel.resumeStream(setting.agent, runId, { answers })
+        events = Kernel.resumeStream(setting.agent, runId, { answers, caller: localCaller })
         break
       }
     }
@@ -86,7 +87,7 @@ export const resume = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Ending, StoreError | CommandFailed, Needs> {
   const answers = yield* askQuestions(runId, setting)
   if (answers === undefined) return "waiting"
-  const options = answers.length === 0 ? {} : { answers }
+  const options = answers.length === 0 ? {} : { answers, caller: localCaller }
   return yield* follow(setting, runId, Kernel.resumeStream(setting.agent, runId, options))
 })
 
@@ -125,7 +126,7 @@ const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look 
     if (asking !== undefined) {
       const reply = yield* askFor(asking, look)
       if (reply === undefined) return undefined
-      answers.push({ callId, by: "the person in the chat", ...reply })
+      answers.push({ callId, ...reply })
       continue
     }
     const title = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
@@ -134,7 +135,7 @@ const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look 
       : yield* choose(title, input, "allow it? [y]es, [n]o (a reason may follow), [a]lways", allowWords, look)
     if (choice === undefined) return undefined
     if (choice.letter === "a") always.add(name)
-    const answer: Answer = { callId, approved: choice.letter !== "n", by: "the person in the chat" }
+    const answer: Answer = { callId, approved: choice.letter !== "n" }
     answers.push(choice.rest === "" ? answer : { ...answer, reason: choice.rest })
   }
   return answers

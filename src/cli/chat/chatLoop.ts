@@ -9,6 +9,7 @@ import * as Agents from "../../Agent.ts"
 import * as ChatHistory from "../../ChatHistory.ts"
 import * as Kernel from "../../Kernel.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import { localCaller } from "../localCaller.ts"
 import type { ChatFlags } from "../commands/chatFlags.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
@@ -61,7 +62,7 @@ const ask = Effect.fnUntraced(function* (chat: Chat, text: string) {
   const runId = Session.runIdOf(session, (yield* Session.size(session)) + 1)
   const history = before === undefined ? [] : ChatHistory.ofState(before)
   const context = Settings.contextOf(chat.settings)
-  const events = Kernel.stream(setting.agent, text, { runId, history, context })
+  const events = Kernel.stream(setting.agent, text, { runId, history, context, caller: localCaller })
   yield* settle(chat, yield* Answer.follow(setting, runId, events))
   yield* stopIfFailed(chat)
 })

@@ -3,6 +3,7 @@
 import { Argument, Flag } from "effect/cli"
 import * as Schema from "effect/Schema"
 import { statuses } from "../../RunStore.ts"
+import { localCaller } from "../localCaller.ts"
 import * as Shared from "./flags.ts"
 
 const { json, store } = Shared
@@ -62,7 +63,12 @@ export const answerFlags = {
   ),
   store,
   revision,
-  by: Shared.text("by", "name", "Who decided; stored with the answer").pipe(Flag.withDefault("the command line")),
+  by: Shared.text("by", "name", "Who decided; stored with the answer").pipe(Flag.withDefault(localCaller.id)),
+  role: Flag.String("role").pipe(
+    Flag.withMetavar("<role>"),
+    Flag.withDescription("A role of the one who decided, for questions that ask for it; repeatable"),
+    Flag.atLeast(0)
+  ),
   reason: Shared.optionalText("reason", "text", "Why; the model reads the reason of a denial"),
   json
 }
@@ -79,7 +85,7 @@ export type AnswerFlags = Shared.Values<typeof answerFlags> & {
 export const cancelFlags = {
   id,
   store,
-  by: Shared.text("by", "name", "Who cancels; stored with the run").pipe(Flag.withDefault("the command line")),
+  by: Shared.text("by", "name", "Who cancels; stored with the run").pipe(Flag.withDefault(localCaller.id)),
   reason: Shared.optionalText("reason", "text", "Why; stored with the run"),
   json
 }

@@ -40,7 +40,7 @@ const orMissing = (state: Option.Option<RunState>, id: string) =>
 
 /** Records answers without running anything. A worker or `resume` continues the run. */
 export const answer = Effect.fnUntraced(function* (approved: boolean, decision: AnswerFlags) {
-  const { by, reason, revision } = decision
+  const { by, reason, revision, role } = decision
   const screen = yield* Screen
   const input = decision.input === undefined ? {} : { input: yield* inputOf(decision.input) }
   const values = decision.values === undefined ? {} : { values: yield* valuesOf(decision.values) }
@@ -62,7 +62,8 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
       }))
       if ("input" in input && answers.length > 1) return yield* usage("--input needs the id of one call")
       if ("values" in values && answers.length > 1) return yield* usage("--values needs the id of one call")
-      yield* Kernel.answer(id, answers, { workerId: "cli", ...at(revision) })
+      const caller = { id: by, ...(role.length === 0 ? {} : { roles: role }) }
+      yield* Kernel.answer(id, answers, { caller, workerId: "cli", ...at(revision) })
       const left = questions.length - answers.length
       if (decision.json) return screen.out(`${Text.json({ runId: id, answers, left })}\n`)
       for (const { callId } of answers) {

@@ -5,6 +5,7 @@ import { fileReader } from "../../store-kit/MediaScope.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as Media from "../../Media.ts"
 import * as Model from "../../Model.ts"
+import { localCaller } from "../localCaller.ts"
 import * as CliAgent from "../cliAgent.ts"
 import type { RunFlags } from "../commands/runFlags.ts"
 import { asFailure, usage } from "../exit.ts"
@@ -30,7 +31,10 @@ export const ask = Effect.fnUntraced(function* (settings: Settings.Settings, opt
     screen.progress(`${Text.excerpt(name, 80)} may not be able to see images: it only learns that there is one\n`)
   }
   const title = `with ${name}${options.store === undefined ? "" : ", stored"}`
-  const events = Kernel.stream(agent(), [question, ...images], { context: Settings.contextOf(settings) })
+  const events = Kernel.stream(agent(), [question, ...images], {
+    context: Settings.contextOf(settings),
+    caller: localCaller
+  })
   return yield* Effect.provide(follow(events, { ...options, title }), kernel)
 })
 
@@ -44,7 +48,10 @@ export const submit = Effect.fnUntraced(function* (
   const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openOrCreate(options.store), {
     unused: "later"
   })
-  const submitted = Kernel.submit(agent(), [options.question, ...images], { context: Settings.contextOf(settings) })
+  const submitted = Kernel.submit(agent(), [options.question, ...images], {
+    context: Settings.contextOf(settings),
+    caller: localCaller
+  })
   const runId = yield* submitted.pipe(Effect.mapError(asFailure), Effect.provide(kernel))
   const isPlain = options.form === "text" || options.form === "quiet"
   screen.out(`${isPlain ? Text.flat(runId) : Text.json({ runId })}\n`)

@@ -139,6 +139,7 @@ const resultOf = <Output, S extends AnySkill<unknown>, R>(
     OutputInvalid: (error) => Effect.fail(lost(error.message)),
     AgentMismatch: Effect.die,
     QuestionNotFound: Effect.die,
+    AnswerRefused: Effect.die,
     RewindNotAllowed: Effect.die
   })
 

@@ -39,6 +39,7 @@ const Refused = Schema.Union([
   Errors.RunBusy,
   Errors.QuestionNotFound,
   Errors.AgentMismatch,
+  Errors.AnswerRefused,
   Errors.RewindNotAllowed,
   Errors.OutputInvalid
 ])

@@ -22,6 +22,8 @@ const answerFields = {
 
 const Answer = Schema.Struct(answerFields)
 
+const Caller = Schema.Struct({ id: Schema.String, roles: Schema.optionalKey(Schema.Array(Schema.String)) })
+
 const CallError = Schema.Struct({ name: Schema.String, message: Schema.String, recoverable: Schema.Boolean })
 
 const Recovery = Schema.Union([
@@ -37,14 +39,16 @@ const Recovery = Schema.Union([
 /** The options for resuming a run at rest. */
 export const Resumption = Schema.Struct({
   answers: Schema.optionalKey(Schema.Array(Answer)),
+  caller: Schema.optionalKey(Caller),
   recover: Schema.optionalKey(Schema.Record(Schema.String, Recovery)),
   context: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   rewind: Schema.optionalKey(Schema.Boolean)
 })
 
 /** Returns the options of a resume as a message, without options that are not set. */
-export const resumption = ({ answers, context, recover, rewind }: HowToResume): typeof Resumption.Type => ({
+export const resumption = ({ answers, caller, context, recover, rewind }: HowToResume): typeof Resumption.Type => ({
   ...(answers === undefined ? {} : { answers }),
+  ...(caller === undefined ? {} : { caller }),
   ...(context === undefined ? {} : { context }),
   ...(recover === undefined ? {} : { recover }),
   ...(rewind === undefined ? {} : { rewind })

@@ -7,7 +7,6 @@ import * as Stream from "effect/Stream"
 import { Received, follow } from "../../store-kit/Follow.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import type { Answer } from "../../RunState.ts"
 import { type RunHead, RunStore } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
 import { type HttpProblem, NotFound } from "../HttpProblem.ts"
@@ -19,7 +18,7 @@ import { getMedia, putMedia } from "./ownMedia.ts"
 import * as Positions from "./position.ts"
 import { asProblem } from "../HttpProblem.ts"
 import { resultOf } from "./ownResult.ts"
-import { isOwn, runIdOf } from "./runNames.ts"
+import { isOwn, runIdOf, stored } from "./runNames.ts"
 import { shownTo } from "./shownEvents.ts"
 import { start } from "./startRun.ts"
 
@@ -96,7 +95,7 @@ const answer = (
   runId: string,
   { answers, revision }: Bodies.Answers
 ): Effect.Effect<void, HttpProblem> => {
-  const signed = answers.map((answer): Answer => ({ ...answer, by: caller.id }))
-  const recorded = Effect.provideService(Kernel.answer(runId, signed, { revision }), RunStore, resources.store)
+  const given = { revision, caller: stored(caller) }
+  const recorded = Effect.provideService(Kernel.answer(runId, answers, given), RunStore, resources.store)
   return Effect.andThen(asProblem(runId)(recorded), resources.take(runId))
 }

@@ -3,6 +3,7 @@
  * run of its own.
  */
 
+import type { Caller as StoredCaller } from "../../RunState.ts"
 import type { Caller } from "../Access.ts"
 
 /** Returns the prefix of all run ids of a caller, which is empty for an operator. */
@@ -18,3 +19,9 @@ export const runIdOf = (caller: Caller, name: string): string => {
 
 /** Returns true if a run is the caller's own, or if the caller is an operator. */
 export const isOwn = (caller: Caller, runId: string): boolean => runId.startsWith(prefixOf(caller))
+
+/** Returns a caller as it is stored with the caller's runs and answers. */
+export const stored = ({ id, isOperator = false, roles = [] }: Caller): StoredCaller => {
+  const all = isOperator && !roles.includes("operator") ? roles.concat("operator") : roles
+  return { id, ...(all.length === 0 ? {} : { roles: all }) }
+}

@@ -29,7 +29,7 @@ export interface ServerResources {
   readonly submit: (
     agent: string,
     input: Input,
-    options: Pick<SubmitOptions, "runId" | "history"> & { readonly context: unknown }
+    options: Pick<SubmitOptions, "runId" | "history" | "caller"> & { readonly context: unknown }
   ) => Effect.Effect<string, SubmitError | AgentNotFoundError>
   /** Lets the worker of this process claim a run now, if there is one. */
   readonly take: (runId: string) => Effect.Effect<void>

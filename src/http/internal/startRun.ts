@@ -11,7 +11,7 @@ import { type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { ServerResources } from "./serverResources.ts"
 import { asProblem } from "../HttpProblem.ts"
-import { runIdOf } from "./runNames.ts"
+import { runIdOf, stored } from "./runNames.ts"
 
 /** Stores a run, lets a worker claim it, and returns its id. */
 export const start = Effect.fnUntraced(function* (
@@ -28,7 +28,14 @@ export const start = Effect.fnUntraced(function* (
   // Keeps media that were uploaded for this run until its worker holds them.
   const submitted = Effect.gen(function* () {
     yield* resources.uploads(runId)
-    yield* asProblem(runId)(resources.submit(agent.name, request.input, { runId, history: request.history, context }))
+    yield* asProblem(runId)(
+      resources.submit(agent.name, request.input, {
+        runId,
+        history: request.history,
+        context,
+        caller: stored(caller)
+      })
+    )
     yield* resources.take(runId)
   })
   yield* Effect.scoped(submitted)

@@ -92,13 +92,14 @@ const declared = (
 /** Returns the metadata of a pause that asks these questions. */
 export const questionMetadata = (open: ReadonlyArray<Question>): Json => ({
   callIds: open.map(({ callId }) => callId),
-  questions: open.map(({ answerBy, asking, callId, input, name, reason }) => ({
+  questions: open.map(({ answerBy, answerers, asking, callId, input, name, reason }) => ({
     callId,
     name,
     input,
     reason,
     ...(asking === undefined ? {} : { asking: { ...asking } }),
-    ...(answerBy === undefined ? {} : { answerBy })
+    ...(answerBy === undefined ? {} : { answerBy }),
+    ...(answerers === undefined ? {} : { answerers: answerers.map((rule) => ({ ...rule })) })
   }))
 })
 
@@ -153,10 +154,14 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
   const { reason } = decision
   const question = { callId, name: name ?? "", input, reason }
   if (decision._tag === "Confirm") {
-    const { within } = decision
+    const { by, within } = decision
     return {
       call,
-      question: within === undefined ? question : { ...question, answerBy: now(run) + Duration.toMillis(within) }
+      question: {
+        ...question,
+        ...(within === undefined ? {} : { answerBy: now(run) + Duration.toMillis(within) }),
+        ...(by === undefined ? {} : { answerers: by })
+      }
     }
   }
   return { call, question: { ...question, answer: { callId, approved: false, reason, by: "policy" } } }

@@ -252,6 +252,21 @@ export class QuestionNotFound extends Schema.TaggedError<QuestionNotFound>()("Qu
   }
 }
 
+/**
+ * An answer was not recorded: its caller may not answer the question (`not_allowed`), or its values do not fit the form
+ * (`invalid`).
+ */
+export class AnswerRefused extends Schema.TaggedError<AnswerRefused>()("AnswerRefused", {
+  runId: Schema.String,
+  callId: Schema.String,
+  reason: Schema.Literals(["not_allowed", "invalid"]),
+  detail: Schema.String
+}) {
+  override get message() {
+    return `the answer to call '${this.callId}' of run '${this.runId}' was refused: ${this.detail}`
+  }
+}
+
 /** A replay took a different turn than the recorded run. */
 export class ReplayDiverged extends Schema.TaggedError<ReplayDiverged>()("ReplayDiverged", {
   runId: Schema.String,

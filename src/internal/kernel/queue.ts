@@ -5,11 +5,17 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import type { ConcurrentAppendError, RunBusy, RunCancelled, RunNotFound, StoreError } from "../../KernelError.ts"
-import { QuestionNotFound } from "../../KernelError.ts"
+import type {
+  AnswerRefused,
+  ConcurrentAppendError,
+  QuestionNotFound,
+  RunBusy,
+  RunCancelled,
+  RunNotFound,
+  StoreError
+} from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
@@ -23,6 +29,7 @@ import { type RunTree as Tree, stored, storedAt, treeOf } from "../../store-kit/
 import { isOwnLease } from "../run/ownLease.ts"
 import { cancelled } from "../run/conclude.ts"
 import { unanswered } from "../state/state.ts"
+import { decided, type Giver } from "./answers.ts"
 
 /** Offers a run to any worker. An expired lease marks it as queued; a run without any lease may be running. */
 export const offer = (
@@ -61,18 +68,18 @@ export const withdraw = (
  * Records a person's answers and offers the run to workers.
  *
  * An answer is recorded in the run that asked: the run itself, or a task below it. Tasks are answered first, so that a
- * resumed run finds its tasks answered. No answer is recorded if one of them fits no open question, or if the run is
- * not at the given revision. After an interruption the same answers can be given again. For a run that is executed
- * without a worker, only the answers of its tasks are recorded.
+ * resumed run finds its tasks answered. No answer is recorded if one of them fits no open question or may not be given
+ * by its caller, or if the run is not at the given revision. After an interruption the same answers can be given again.
+ * For a run that is executed without a worker, only the answers of its tasks are recorded.
  */
 export const answer = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   runId: string,
-  answers: ReadonlyArray<Answer>,
-  options: AnswerOptions
+  given: ReadonlyArray<Answer>,
+  options: Omit<AnswerOptions, "caller"> & { readonly caller?: Giver }
 ): Effect.fn.Return<
   void,
-  QuestionNotFound | ConcurrentAppendError | StoreError | RunBusy | RunNotFound | RunCancelled
+  QuestionNotFound | AnswerRefused | ConcurrentAppendError | StoreError | RunBusy | RunNotFound | RunCancelled
 > {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
@@ -81,7 +88,7 @@ export const answer = Effect.fnUntraced(function* (
   const writer: Writer = { store: patientStore, workerId, now }
   const root = yield* storedAt(store, runId, options.revision)
   const tree = yield* treeOf(store, root)
-  yield* checkAnswers(tree, answers)
+  const answers = yield* decided(tree, given, options.caller)
   if (root.status.type === "cancelled") return yield* cancelled(runId, root.status)
   if (root.status.type === "completed") return
   const own = answersTo(root, answers)
@@ -106,23 +113,6 @@ export const answer = Effect.fnUntraced(function* (
   yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
   emitOffer(store, runId)
 })
-
-/**
- * Checks that each answer fits a different open question of the run or its tasks. An answer that a task already has may
- * be repeated, because its writer may have been interrupted before it answered the run itself.
- */
-export const checkAnswers = (
-  [root, ...below]: Tree,
-  answers: ReadonlyArray<Answer>
-): Effect.Effect<void, QuestionNotFound> => {
-  const left = new Set([root, ...below].flatMap(questionsOf))
-  const recorded = below.flatMap(({ questions }) => questions.map(({ answer }) => answer))
-  for (const answer of answers) {
-    if (left.delete(answer.callId) || recorded.some((other) => Equal.equals(other, answer))) continue
-    return Effect.fail(new QuestionNotFound({ runId: root.runId, callId: answer.callId }))
-  }
-  return Effect.void
-}
 
 interface Writer extends Pick<Environment, "store" | "workerId"> {
   readonly now: number

@@ -19,7 +19,8 @@ import { conclude, storedOutput } from "../run/conclude.ts"
 import { failWith } from "../run/failure.ts"
 import { memberOf } from "../loop/handOver.ts"
 import { type AskedAgent, type EndError, type Environment, type Run, agentName, makeRun, now } from "../run/run.ts"
-import { answerTasks, checkAnswers, withdraw } from "./queue.ts"
+import { decided, type Giver } from "./answers.ts"
+import { answerTasks, withdraw } from "./queue.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { finish, traced } from "./start.ts"
@@ -35,19 +36,22 @@ import { respawner, resumesOf } from "./task.ts"
 export const resume = (
   environment: Environment,
   state: RunState,
-  how: Resumption
+  how: Resuming
 ): Effect.Effect<RunResult<unknown>, ResumeError> => {
   const whole = resumed(environment, state, how)
   // A completed run has been traced before.
   return state.status.type === "completed" ? whole : traced(environment, state, whole)
 }
 
+/** The changes of a resume, and who gives its answers. */
+type Resuming = Omit<Resumption, "caller"> & { readonly caller?: Giver }
+
 const resumed = Effect.fnUntraced(function* (
   given: Environment,
   state: RunState,
-  how: Resumption
+  how: Resuming
 ): Effect.fn.Return<RunResult<unknown>, ResumeError> {
-  const { answers = [], recover = {}, rewind = false } = how
+  const { recover = {}, rewind = false } = how
   const environment = yield* memberOf(given, state)
   const tree = yield* treeOf(environment.store, state)
   const children = new Map(
@@ -65,7 +69,7 @@ const resumed = Effect.fnUntraced(function* (
   const isQueued = yield* notHeld(run)
   // A rejected resume is stored and published as a failure of the run, which can be resumed again.
   if (Result.isFailure(output)) return yield* failWith(run, output.failure)
-  yield* checkAnswers(tree, answers)
+  const answers = yield* decided(tree, how.answers ?? [], how.caller)
   if (rewind) yield* checkRewind(state)
   const recovered = yield* recoveredCalls(run, recover, children)
   // The journal of a run counts only the usage of ended children.

@@ -11,7 +11,7 @@ import type { Middleware } from "../../Middleware.ts"
 import type { PromptPipelineShape } from "../../PromptPipeline.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Resumption } from "../../RunOptions.ts"
-import type { RunResult, RunState } from "../../RunState.ts"
+import type { Caller, RunResult, RunState } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { LiveTree, Trees } from "../../store-kit/internal/liveTree.ts"
@@ -58,6 +58,8 @@ export interface Start {
   readonly input: ReadonlyArray<Content>
   /** The context in its encoded form. */
   readonly context: JsonObject
+  /** The caller who starts the run. Default: none. */
+  readonly caller?: Caller | undefined
 }
 
 /**
@@ -75,9 +77,17 @@ export interface Process {
 export const processOf = (environment: Environment, outside: Surroundings): Process => {
   const cutOff = surrounded(environment, outside)
   return {
-    start: ({ runId, ...rest }) =>
-      start(cutOff, { runId, rootRunId: runId, parentRunId: undefined, depth: 0, taskId: undefined, ...rest }),
-    resume: (state, how) => resume(cutOff, state, how)
+    start: ({ caller, runId, ...rest }) =>
+      start(cutOff, {
+        runId,
+        rootRunId: runId,
+        parentRunId: undefined,
+        depth: 0,
+        taskId: undefined,
+        caller,
+        ...rest
+      }),
+    resume: (state, how) => resume(cutOff, state, { ...how, caller: "kernel" })
   }
 }
 

@@ -12,7 +12,7 @@ import type { Content } from "../../Content.ts"
 import { ConfigInvalid, type RunError } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"
 import type { Message } from "../../Message.ts"
-import type { RunRecord, RunResult } from "../../RunState.ts"
+import type { Caller, RunRecord, RunResult } from "../../RunState.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { flat } from "../../kit/text.ts"
 import { ownContext } from "../run/askHooks.ts"
@@ -33,6 +33,7 @@ export interface Beginning {
   readonly parentRunId: string | undefined
   readonly depth: number
   readonly taskId: string | undefined
+  readonly caller: Caller | undefined
   readonly history: ReadonlyArray<Message>
   readonly input: ReadonlyArray<Content>
   readonly context: JsonObject
@@ -57,7 +58,7 @@ export const submit = (environment: Environment, beginning: Beginning): Effect.E
 /** Stores a new run without driving it. */
 export const create = (environment: Environment, beginning: Beginning): Effect.Effect<Run, AppendError> =>
   Effect.suspend(() => {
-    const { depth, history, parentRunId, rootRunId, runId, taskId } = beginning
+    const { caller, depth, history, parentRunId, rootRunId, runId, taskId } = beginning
     const at = now(environment)
     const event = {
       type: "run_started" as const,
@@ -70,6 +71,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
       revision: 1,
       agent: environment.agent.name,
       parentRunId,
+      ...(caller === undefined ? {} : { caller }),
       messages: extended(history, [Messages.user(beginning.input)]),
       history: history.length,
       context: ownContext(beginning.context)

@@ -30,7 +30,7 @@ type Spawn = Environment["spawn"]
 type Resume = (
   environment: Environment,
   state: RunState,
-  how: Resumption
+  how: Pick<Resumption, "recover" | "context">
 ) => Effect.Effect<RunResult<unknown>, ResumeError>
 
 /** Returns the function that starts tasks and agents as child runs. */
@@ -43,6 +43,7 @@ export const spawner = (resume: Resume): Spawn => {
       parentRunId: parent.state.runId,
       depth: parent.state.depth + 1,
       taskId: child.taskId,
+      caller: parent.state.caller,
       history: [],
       input: child.input,
       context: parent.state.context
@@ -72,7 +73,7 @@ export const respawner =
     resume: Resume,
     spawn: Spawn,
     children: ReadonlyMap<string, RunState>,
-    how: Resumption,
+    how: Pick<Resumption, "recover" | "context">,
     resumes: ReadonlyArray<RunRecord>
   ): Spawn =>
   (parent, call, child) =>
@@ -112,7 +113,7 @@ const continued = Effect.fnUntraced(function* (
   parent: Run,
   call: Call,
   child: Child,
-  how: Resumption,
+  how: Pick<Resumption, "recover" | "context">,
   resumes: ReadonlyArray<RunRecord>
 ): Effect.fn.Return<CallResult, ResumeError> {
   const state = yield* stored(parent.store, idOf(parent, call))

@@ -8,12 +8,15 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
+import * as Schema from "effect/Schema"
 import type { CallKind } from "../../Call.ts"
 import type { Limits } from "../../Limits.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { inTime, logIgnored } from "../../kit/foreignCode.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
+import { lazily } from "../../kit/schemas.ts"
 import { paramsOf } from "../skill/skillInput.ts"
+import { type Answerers, answerers, type Caller } from "../words/caller.ts"
 
 /**
  * The decision of a policy about one call.
@@ -29,6 +32,8 @@ export type Decision =
       readonly reason: string
       /** How long a person has to answer. After that the call is declined. */
       readonly within?: Duration.Duration
+      /** Who may answer; each rule must admit the caller. Absent: everyone who may see the run. */
+      readonly by?: ReadonlyArray<Answerers>
     }
 
 /**
@@ -43,6 +48,8 @@ export interface PolicyScope {
   readonly agent: string
   readonly depth: number
   readonly context: JsonObject
+  /** The caller who started the run, if it was given. */
+  readonly caller?: Caller
 }
 
 /**
@@ -122,8 +129,16 @@ export interface Rules {
 /** Denies a call. */
 export const denied = (reason: string): Decision => ({ _tag: "Denied", reason })
 
-/** Returns the stricter of two decisions, or the first if both are equally strict. */
-export const stricter = (a: Decision, b: Decision): Decision => (rank[b._tag] > rank[a._tag] ? b : a)
+/**
+ * Returns the stricter of two decisions, or the first if both are equally strict. A question that two policies ask is
+ * answered by those whom both of them admit.
+ */
+export const stricter = (a: Decision, b: Decision): Decision => {
+  if (rank[b._tag] !== rank[a._tag]) return rank[b._tag] > rank[a._tag] ? b : a
+  if (a._tag !== "Confirm" || b._tag !== "Confirm" || b.by === undefined) return a
+  const known = a.by ?? []
+  return { ...a, by: known.concat(b.by.filter((rule) => !known.some((other) => Equal.equals(other, rule)))) }
+}
 
 /** Asks a policy about a call. */
 export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCall): Effect.Effect<Decision> =>
@@ -190,6 +205,8 @@ const refused: Decision = { _tag: "Denied", reason: "policy_error" }
 const isTime = (value: unknown): boolean =>
   Duration.isDuration(value) && Duration.isFinite(value) && !Duration.isNegative(value)
 
+const answerersGuard = lazily(() => Schema.is(Schema.Array(answerers())))
+
 const isDecision = (value: unknown): boolean => {
   if (typeof value !== "object" || value === null || !("_tag" in value)) return false
   const reason = "reason" in value ? value.reason : undefined
@@ -197,7 +214,11 @@ const isDecision = (value: unknown): boolean => {
     case "Allowed":
       return reason === undefined || typeof reason === "string"
     case "Confirm":
-      return typeof reason === "string" && (!("within" in value) || isTime(value.within))
+      return (
+        typeof reason === "string" &&
+        (!("within" in value) || isTime(value.within)) &&
+        (!("by" in value) || answerersGuard()(value.by))
+      )
     case "Denied":
       return typeof reason === "string"
     default:

@@ -257,7 +257,8 @@ export const policyScope = ({ agent, state }: Run): PolicyScope => ({
   rootRunId: state.rootRunId,
   agent: agent.name,
   depth: state.depth,
-  context: state.context
+  context: state.context,
+  ...(state.caller === undefined ? {} : { caller: state.caller })
 })
 
 /** Creates a run in this process from a state and its decoded answer, if it has one. */

@@ -140,6 +140,7 @@ const initialState = (record: RunRecord): RunState => {
     parentRunId: event.parentRunId,
     depth: event.depth,
     taskId: event.taskId,
+    caller: event.caller,
     forkedFrom: event.forkedFrom,
     agent: event.agent,
     handoff: undefined,

@@ -10,6 +10,7 @@ import * as Storable from "../../kit/storable.ts"
 import { Model } from "../../Model.ts"
 import { Plan } from "../../Plan.ts"
 import * as Calls from "../words/callSchema.ts"
+import { caller } from "../words/caller.ts"
 import type { ContentCodec } from "../words/messageSchema.ts"
 import * as Messages from "../words/messageSchema.ts"
 import { dialectName, finishReason, generation } from "../words/modelCallSchema.ts"
@@ -210,6 +211,8 @@ export const stateFacts = lazily(() =>
     parentRunId: absent(Schema.String),
     depth: Schema.Int,
     taskId: absent(Schema.String),
+    /** The caller who started the run. */
+    caller: absent(caller()),
     forkedFrom: absent(forkedFrom()),
     agent: Schema.String,
     /** The agent that the run was handed over to, and its first turn. Undefined: the agent it started with. */

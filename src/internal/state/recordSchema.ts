@@ -8,6 +8,7 @@ import * as Schema from "effect/Schema"
 import { absent, lazily, lazilyFor, type Mapping, mappedByType, otherwise, type TypeOf } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import * as Calls from "../words/callSchema.ts"
+import { caller } from "../words/caller.ts"
 import type { ContentCodec } from "../words/messageSchema.ts"
 import * as Messages from "../words/messageSchema.ts"
 import { dialectName, finishReason } from "../words/modelCallSchema.ts"
@@ -25,6 +26,8 @@ export const events = {
     event("run_started", {
       agent: Schema.String,
       parentRunId: absent(Schema.String),
+      /** The caller who started the run. */
+      caller: Schema.optionalKey(caller()),
       /** The run this one was forked from, and the last revision they share. */
       forkedFrom: Schema.optionalKey(Model.forkedFrom()),
       messages: Messages.messages(content),

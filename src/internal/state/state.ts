@@ -22,6 +22,7 @@ export class State implements RunState {
   readonly parentRunId: string | undefined
   readonly depth: number
   readonly taskId: string | undefined
+  readonly caller: RunState["caller"]
   readonly forkedFrom: RunState["forkedFrom"]
   readonly agent: string
   readonly input: ReadonlyArray<Message>
@@ -53,6 +54,7 @@ export class State implements RunState {
     this.parentRunId = from.parentRunId
     this.depth = from.depth
     this.taskId = from.taskId
+    this.caller = from.caller
     this.forkedFrom = from.forkedFrom
     this.agent = from.agent
     this.input = from.input

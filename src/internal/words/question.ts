@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import { lazily, type TypeOf } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import { Asking } from "./asking.ts"
+import { answerers } from "./caller.ts"
 import { ownId } from "./messageSchema.ts"
 
 /**
@@ -31,6 +32,8 @@ export const question = lazily(() =>
      * `Policy.confirm`).
      */
     answerBy: Schema.optionalKey(Schema.Finite),
+    /** Who may answer; each rule must admit the caller. Absent: everyone who may see the run. */
+    answerers: Schema.optionalKey(Schema.Array(answerers())),
     answer: Schema.optionalKey(answer())
   })
 )

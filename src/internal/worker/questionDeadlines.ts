@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type {
+  AnswerRefused,
   ConcurrentAppendError,
   QuestionNotFound,
   RunBusy,
@@ -54,14 +55,14 @@ export const declineLate = Effect.fnUntraced(function* (
   { revision, runId }: RunHead
 ): Effect.fn.Return<
   boolean,
-  QuestionNotFound | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
+  QuestionNotFound | AnswerRefused | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
 > {
   const now = yield* Clock.currentTimeMillis
   const open = yield* questions(store, runId)
   const late = open.filter(({ answerBy = Infinity }) => answerBy <= now)
   if (late.length === 0) return false
   const declined = late.map(({ callId }) => ({ callId, approved: false, reason, by: "deadline" }))
-  yield* answer(store, runId, declined, { revision })
+  yield* answer(store, runId, declined, { revision, caller: "kernel" })
   return true
 })
 

@@ -8,8 +8,11 @@ import { isJsonObject, type Json } from "../../kit/json.ts"
 import { shorten } from "../../kit/text.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { ResumeError, RunError, RunPaused } from "../../KernelError.ts"
-import type { Answer, RunResult } from "../../RunState.ts"
+import type { Answer, Caller, RunResult } from "../../RunState.ts"
 import { type AnswerPending, type AnySkill, Asking, type CallScope, type Reply } from "../../Skill.ts"
+
+/** Who starts the runs and answers their questions. */
+const caller: Caller = { id: "the person of the client" }
 
 /**
  * Runs an agent and returns the text of its answer. If the call is executed again, because its own run asked a person
@@ -21,12 +24,12 @@ export const run = Effect.fnUntraced(function* <Output, S extends AnySkill<unkno
   { ask, idempotencyKey }: Pick<CallScope, "ask" | "idempotencyKey">
 ): Effect.fn.Return<string, RunError | ResumeError | AnswerPending, Kernel.Kernel | Kernel.Needs<R>> {
   const runId = `served_${idempotencyKey.replace(/[^\w.-]/g, "_")}`
-  const started: Attempt<R> = Effect.catchTag(Kernel.run(agent, input, { runId }), "RunExists", () =>
+  const started: Attempt<R> = Effect.catchTag(Kernel.run(agent, input, { runId, caller }), "RunExists", () =>
     Kernel.resume(agent, runId)
   )
   let answers: ReadonlyArray<Answer> | undefined
   for (;;) {
-    const next: Attempt<R> = answers === undefined ? started : Kernel.resume(agent, runId, { answers })
+    const next: Attempt<R> = answers === undefined ? started : Kernel.resume(agent, runId, { answers, caller })
     const ended = yield* textOrPause(next)
     if (typeof ended === "string") return ended
     const questions = questionsIn(ended.metadata)
@@ -69,13 +72,12 @@ const askingOf = ({ asking, input, name, reason }: typeof Question.Type): Asking
 const longest = 2_000
 
 const answerOf = (callId: string, reply: Reply): Answer => {
-  const by = "the person of the client"
   switch (reply._tag) {
     case "Accepted":
-      return { callId, approved: true, by, values: reply.values }
+      return { callId, approved: true, values: reply.values }
     case "Declined":
-      return { callId, approved: false, by, ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
+      return { callId, approved: false, ...(reply.reason === undefined ? {} : { reason: reply.reason }) }
     case "Dismissed":
-      return { callId, approved: false, by, dismissed: true }
+      return { callId, approved: false, dismissed: true }
   }
 }

@@ -118,9 +118,9 @@ const begun = Effect.fnUntraced(function* (
   const first = own.find((record) => record.runId === root)
   const event = first?.events[0]
   if (event?.type === "run_started") {
-    const { context, history, messages, runId } = event
+    const { caller, context, history, messages, runId } = event
     const input = messages.at(-1)?.content ?? []
-    return process.start({ runId, history: messages.slice(0, history), input, context })
+    return process.start({ runId, history: messages.slice(0, history), input, context, caller })
   }
   const state = yield* stored(store, root)
   const replay: { [id: string]: Recovery } = {}
