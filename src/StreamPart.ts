@@ -20,7 +20,8 @@ import type { TypeOf } from "./kit/schemas.ts"
 export type Metadata = { readonly [provider: string]: Json }
 
 /**
- * The reason why the model stopped.
+ * The reason why the model stopped. A vendor's reason that is unknown here is `other`: the reply counts as cut, and
+ * `metadata` of `Finish` has the vendor's word as `finishReason`, below the name of the provider.
  *
  * @category models
  * @since 0.1.0

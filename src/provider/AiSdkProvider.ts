@@ -30,7 +30,7 @@ import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
 import { allMedia, encoder } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, parse, string, text } from "./internal/readFields.ts"
-import type { Reply } from "./internal/replyParts.ts"
+import { type Reply, unknownReason } from "./internal/replyParts.ts"
 import { requestIdOf, wordsOf } from "./internal/vendorWords.ts"
 
 export type {
@@ -260,9 +260,13 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
       case "response-metadata":
         reply.about(text(part, "id"), text(part, "modelId"))
         return undefined
-      case "finish":
-        reply.finish(finishReason(part["finishReason"], reply.hasCalls), toUsage(fields(part, "usage")))
+      case "finish": {
+        const given = part["finishReason"]
+        const reason = finishReason(given, reply.hasCalls)
+        const told = isFields(given) ? (text(given, "raw") ?? text(given, "unified")) : text(part, "finishReason")
+        reply.finish(reason, toUsage(fields(part, "usage")), unknownReason(name, reason, told))
         return undefined
+      }
       case "error": {
         const fault = faultOf(part["error"], clock)
         return fault.reason === "unknown" ? { reason: "server_error", note: "reported in the reply" } : fault

@@ -22,7 +22,7 @@ import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
 import { allMedia, itemsOf, type Piece, textOf } from "./internal/messageParts.ts"
 import { count, type Fields, fields, firstAnswer, list, string, strings, text } from "./internal/readFields.ts"
-import type { Reply } from "./internal/replyParts.ts"
+import { type Reply, unknownReason } from "./internal/replyParts.ts"
 
 /**
  * Options of the provider.
@@ -275,6 +275,7 @@ class Hosted {
 const decoder = (reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
+  let told: string | undefined
   let isKnown = false
   let calls = 0
 
@@ -282,7 +283,8 @@ const decoder = (reply: Reply): Decoder => {
 
   const finish = (given: FinishReason) => {
     if (!reply.isFinished) hosted.end()
-    reply.finish(given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+    const closing = given === "stop" && reply.hasCalls ? "tool-calls" : given
+    reply.finish(closing, toUsage(usage), unknownReason(name, closing, told))
   }
 
   const readPart = (part: Fields) => {
@@ -315,6 +317,7 @@ const decoder = (reply: Reply): Decoder => {
     list(fields(candidate, "content"), "parts").forEach(readPart)
     hosted.grounded(candidate)
     const given = text(candidate, "finishReason")
+    told = given ?? told
     if (given !== undefined) reason = finishReason(given)
     else if (text(fields(piece, "promptFeedback"), "blockReason") !== undefined) reason = "content-filter"
     return undefined

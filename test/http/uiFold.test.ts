@@ -110,3 +110,16 @@ describe("the message of a run in a page", () => {
     assert.include(typesOf("one:t1/a"), "data-agent")
   })
 })
+
+describe("the metadata of a message", () => {
+  it.effect("has no cost where no price is known, and tells cached and reasoning tokens", () =>
+    Effect.gen(function* () {
+      const { stored } = yield* eventsOf("blocks", [final("done")])
+      const fold = new UiFold({ urlOf: (id) => id })
+      const finish = stored.flatMap((event) => fold.push(event)).find((chunk) => chunk.type === "finish")
+      const text = JSON.stringify(finish)
+      assert.notInclude(text, "costUsd")
+      for (const name of ["cachedInputTokens", "reasoningTokens", "totalTokens"]) assert.include(text, name)
+    })
+  )
+})

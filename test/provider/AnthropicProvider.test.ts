@@ -420,7 +420,11 @@ describe("a reply to AnthropicProvider", () => {
           assert.strictEqual(finishOf(parts)?.reason, expected)
           assert.deepStrictEqual(
             finishOf(parts)?.metadata,
-            given === "stop_sequence" ? { anthropic: { stopSequence: "!" } } : undefined
+            given === "stop_sequence"
+              ? { anthropic: { stopSequence: "!" } }
+              : expected === "other"
+                ? { anthropic: { finishReason: given } }
+                : undefined
           )
         }
       )

@@ -35,7 +35,8 @@ export class UiFold {
   readonly #tasks = new Map<string, Call>()
   #dialect: DialectName = "blocks"
   #usage = Usage.zero
-  #costUsd = 0
+  /** Undefined until the price of a reply is known. */
+  #costUsd: number | undefined
   #turns = 0
   #reason: string | undefined
 
@@ -115,7 +116,7 @@ export class UiFold {
     this.#turns++
     this.#reason = reason
     this.#usage = usage === null ? this.#usage : Usage.add(this.#usage, usage)
-    this.#costUsd += event.costUsd ?? 0
+    if (event.costUsd !== undefined) this.#costUsd = (this.#costUsd ?? 0) + event.costUsd
     // The model is asked again, and the rejected reply is not part of the conversation.
     if (outcome.type === "corrective") {
       this.#reply.reset()
@@ -177,9 +178,12 @@ export class UiFold {
   }
 
   #finish(reason: string): Chunk {
-    const { inputTokens, outputTokens } = this.#usage
-    const usage = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens }
-    const messageMetadata = { usage, costUsd: this.#costUsd, turns: this.#turns }
+    const { cachedTokens: cachedInputTokens, inputTokens, outputTokens, reasoningTokens } = this.#usage
+    const totalTokens = inputTokens + outputTokens
+    const usage = { inputTokens, outputTokens, totalTokens, cachedInputTokens, reasoningTokens }
+    // Without a price the cost is unknown, not zero.
+    const cost = this.#costUsd === undefined ? {} : { costUsd: this.#costUsd }
+    const messageMetadata = { usage, ...cost, turns: this.#turns }
     return chunk("finish", { finishReason: reason, messageMetadata })
   }
 }

@@ -10,7 +10,9 @@ import { ProviderError } from "../../KernelError.ts"
 import type { ModelCall } from "../../Middleware.ts"
 import type { StreamPart } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
+import { redact } from "../../kit/redact.ts"
 import { freeze } from "../../kit/snapshot.ts"
+import { shorten } from "../../kit/text.ts"
 import { estimate } from "../prompt/tokenEstimate.ts"
 import type { Intent } from "./meaning.ts"
 import type { Draft, LiveEvent } from "../run/publish.ts"
@@ -40,13 +42,15 @@ export const hasBegun = ({ calls, content, text }: Reply): boolean =>
 export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<ReplyError> | undefined => {
   if (refused !== undefined) return refused
   if (reply.failure !== undefined) return Cause.fail(reply.failure)
-  const failed = (reason: ProviderError["reason"], detail: string) =>
-    Cause.fail(new ProviderError({ provider: call.provider.name, reason, detail }))
+  const failed = (reason: ProviderError["reason"], detail: string, words = "") => {
+    const vendor = words === "" ? undefined : { vendor: { message: redact(shorten(words, 2_000)) } }
+    return Cause.fail(new ProviderError({ provider: call.provider.name, reason, detail, ...vendor }))
+  }
   switch (reply.finish?.reason) {
     case undefined:
       return failed("incomplete", "the reply ended too early")
     case "content-filter":
-      return failed("content_filter", "the reply was withheld by a content filter")
+      return failed("content_filter", "the reply was withheld by a content filter", reply.text)
     case "error":
       // A failed reply without content counts as empty, because the model may have written an invalid call.
       return isEmpty(reply) ? undefined : failed("unknown", "the model failed")

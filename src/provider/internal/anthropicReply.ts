@@ -8,7 +8,7 @@ import { name } from "./anthropicRequest.ts"
 import { type Fault, saysTooLong, statusReason } from "./providerFault.ts"
 import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, isFields, list, parse, string, sum, text } from "./readFields.ts"
-import type { Reply } from "./replyParts.ts"
+import { type Reply, unknownReason } from "./replyParts.ts"
 import { Signatures } from "./signatures.ts"
 
 /** Reads the blocks of a message, by their index. */
@@ -119,16 +119,24 @@ class Hosted {
 export const decoder = (reply: Reply): Decoder => {
   const counts = new Counts()
   let reason: FinishReason | undefined
+  let told: string | undefined
   let stopSequence: string | undefined
   let first: Fields | undefined
   const blocks = makeBlocks(reply)
 
   const finish = (given: FinishReason) =>
-    reply.finish(given, counts.usage, stopSequence === undefined ? undefined : { [name]: { stopSequence } })
+    reply.finish(
+      given,
+      counts.usage,
+      stopSequence === undefined ? unknownReason(name, given, told) : { [name]: { stopSequence } }
+    )
 
   const stopped = (of: Fields | undefined) => {
     const given = text(of, "stop_reason")
-    if (given !== undefined) reason = finishReason(given)
+    if (given !== undefined) {
+      reason = finishReason(given)
+      told = given
+    }
     stopSequence = text(of, "stop_sequence") ?? stopSequence
   }
 

@@ -9,7 +9,7 @@ import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
 import { type Fault, saysDayIsOver, saysTooLong, statusReason, type FaultFacts } from "./providerFault.ts"
 import type { Decoder } from "./frames.ts"
 import { count, type Fields, fields, firstAnswer, isFields, list, string, sum, text } from "./readFields.ts"
-import type { Reply } from "./replyParts.ts"
+import { type Reply, unknownReason } from "./replyParts.ts"
 import { promptTokens } from "./replyUsage.ts"
 import { ThinkTags } from "./thinkTags.ts"
 
@@ -17,6 +17,7 @@ import { ThinkTags } from "./thinkTags.ts"
 export const decoder = (name: string, reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
+  let told: string | undefined
   let refused = false
   let isKnown = false
   let hasSpoken = false
@@ -29,7 +30,8 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     if (reply.isFinished) return
     content.end()
     signed.end()
-    reply.finish(refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given, toUsage(usage))
+    const closing = refused ? "content-filter" : given === "stop" && reply.hasCalls ? "tool-calls" : given
+    reply.finish(closing, toUsage(usage), unknownReason(name, closing, told))
   }
 
   const say = (message: Fields | undefined, isWhole: boolean) => {
@@ -60,13 +62,17 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     isKnown ||= introduce(reply, chunk)
     usage = fields(chunk, "usage") ?? fields(fields(chunk, "x_groq"), "usage") ?? fields(choice, "usage") ?? usage
     if (choice === undefined) return undefined
+    if (isFailed(choice)) return failedChoice(choice)
     hasSpoken = true
     const delta = fields(choice, "delta")
     hasDeltas ||= !isWhole && saysAnything(delta)
     // Some servers stream messages instead of deltas; others end their deltas with the whole message.
     say(hasDeltas ? delta : fields(choice, "message"), isWhole)
     const given = text(choice, "finish_reason")
-    if (given !== undefined) reason = finishReason(given)
+    if (given !== undefined) {
+      reason = finishReason(given)
+      told = given
+    }
     return undefined
   }
 
@@ -355,6 +361,16 @@ export const fault = (document: unknown, status: number): FaultFacts => {
   const isPrecise = known !== undefined && known !== "invalid_request" && known !== "server_error"
   return { reason: isPrecise ? known : reason, code, isReply }
 }
+
+/** Returns true for an answer whose fields say that the vendor behind a router failed. */
+const isFailed = (choice: Fields): boolean => isFields(choice["error"]) || networkReason(choice) !== undefined
+
+/** An end that says that the connection to the vendor failed, which another attempt may not meet. */
+const networkReason = (choice: Fields): string | undefined =>
+  [text(choice, "native_finish_reason"), text(choice, "finish_reason")].find((given) => given === "network_error")
+
+const failedChoice = (choice: Fields): Fault =>
+  isFields(choice["error"]) ? inStream(choice) : { reason: "server_error", code: networkReason(choice) }
 
 /** Classifies an error within a reply. */
 export const inStream = (chunk: Fields): Fault => {

@@ -270,6 +270,10 @@ export class Reply {
   }
 }
 
+/** Returns a vendor's reason of the end that is unknown here, as metadata of `finish`: it must not be lost. */
+export const unknownReason = (provider: string, reason: FinishReason, given: string | undefined) =>
+  reason === "other" && given !== undefined ? { [provider]: { finishReason: given.slice(0, 200) } } : undefined
+
 /** Returns the bytes of a medium, or undefined for text that is not base64. */
 export const bytesOf = (data: string | Uint8Array): Uint8Array | undefined =>
   typeof data === "string" ? Result.getOrUndefined(Base64.decode(data)) : data

@@ -1,0 +1,57 @@
+/** Reasons of an end that are new, fields of a router that report an error, and words of a refusal. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { Agent, Kernel, KernelError, Model, StreamPart } from "kernai"
+import { delta } from "../support/chatStream.ts"
+import { kernel } from "../support/kernel.ts"
+import { finishOf, readingOf } from "../support/provider.ts"
+
+describe("a reason of the end that is unknown", () => {
+  const ends: ReadonlyArray<readonly [vendor: string, events: ReadonlyArray<object>]> = [
+    ["compatible", [delta({ content: "x" }), delta({}, "tired")]],
+    ["google", [{ candidates: [{ content: { parts: [{ text: "x" }] }, finishReason: "tired" }] }]],
+    [
+      "openai-responses",
+      [{ type: "response.incomplete", response: { status: "incomplete", incomplete_details: { reason: "tired" } } }]
+    ]
+  ]
+  it.effect.each(ends)("is other, with the word of the vendor (%s)", ([vendor, events]) =>
+    Effect.gen(function* () {
+      const finish = finishOf((yield* readingOf(vendor, events)).parts)
+      assert.strictEqual(finish?.reason, "other")
+      assert.deepStrictEqual(Object.values(finish?.metadata ?? {}), [{ finishReason: "tired" }])
+    })
+  )
+})
+
+describe("a router", () => {
+  it.effect("that reports a failed connection to the vendor fails the reply, and another attempt may help", () =>
+    Effect.gen(function* () {
+      const [chosen] = delta({}, "stop").choices
+      for (const choice of [
+        { ...chosen, native_finish_reason: "network_error" },
+        { ...chosen, finish_reason: "network_error" },
+        { ...chosen, finish_reason: "error", error: { code: 502, message: "Upstream failed" } }
+      ]) {
+        const error = yield* Effect.flip(readingOf("compatible", [delta({ content: "Hel" }), { choices: [choice] }]))
+        assert.strictEqual(error.reason, "server_error")
+        assert.isTrue(KernelError.isRecoverable(error))
+      }
+    })
+  )
+})
+
+describe("a refusal", () => {
+  it.effect("leaves the words of the model in the error of the run", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "You test.", model: Model.textOnly })
+      const words = "I cannot help."
+      const provider = {
+        name: "refusing",
+        stream: () => Stream.make(StreamPart.text(words), StreamPart.finish("content-filter"))
+      }
+      const error = yield* Effect.flip(Kernel.run(agent, "go", { provider }))
+      assert.deepInclude(error, { _tag: "ProviderError", reason: "content_filter", vendor: { message: words } })
+    }).pipe(Effect.provide(kernel()))
+  )
+})
