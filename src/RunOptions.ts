@@ -114,7 +114,11 @@ export interface SubmitOptions extends Pick<
 export interface ScheduleOptions extends Omit<SubmitOptions, "runId"> {
   /** The name of the schedule. Its runs have the ids `<name>@<time>`, with the time in UTC. */
   readonly name: string
-  /** Five fields (minute, hour, day of the month, month, day of the week), or six with seconds before them. */
+  /**
+   * Five fields (minute, hour, day of the month, month, day of the week), or six with seconds before them. Hours that
+   * begin with `*` are an interval, which runs through the hour that is repeated when clocks are put back. Other hours
+   * are times of the day, which come once a day.
+   */
   readonly cron: string
   /** The time zone of `cron`, such as `Europe/Berlin`. Default: that of this process. */
   readonly timeZone?: string | undefined

@@ -24,6 +24,7 @@ import { advance } from "../state/advance.ts"
 import { emitOffer } from "../../store-kit/Offers.ts"
 import type { AppendError } from "../../store-kit/internal/storeGuard.ts"
 import { extended } from "../words/messageFacts.ts"
+import { nextTime } from "./cronTimes.ts"
 import { offer } from "./queue.ts"
 
 /** The identity and input of a new run. */
@@ -139,7 +140,7 @@ export const schedule = <E extends { readonly _tag: string; readonly message: st
     const late = Duration.toMillis(times.late ?? "1 minute")
     let after = (yield* Clock.currentTimeMillis) - late
     for (;;) {
-      const at = Cron.next(parsed.success, new Date(after)).getTime()
+      const at = nextTime(parsed.success, times.cron, after)
       yield* until(at)
       const runId = `${times.name}@${new Date(at).toISOString()}`
       yield* submit(runId).pipe(
