@@ -398,17 +398,20 @@ export const newRunId: Effect.Effect<string> = Effect.map(Random.Random, randomR
  * fiber: the fiber's win, policies combine. Services that only a skill needs, such as credentials, come from the layer
  * that registers the skill, or from the running fiber.
  *
- * Like every layer, it is built once even if it is provided twice: use `Layer.fresh(Kernel.layer)` for a second kernel
- * on other registries. An agent calls another one through its `agents`, in the same tree of runs. A skill that calls
+ * Unlike other layers, it is built at every place that provides it, with what is provided there: two kernels in one
+ * program keep their own policies, hooks, redaction and limits. A kernel has no state besides its stores, so kernels on
+ * the same stores and registries act as one. An agent calls another one through its `agents`, in the same tree of runs. A skill that calls
  * `Kernel.run` starts a root run with its own budget and events. It needs a kernel, which needs its registry: register
  * such a skill on top of both with `SkillRegistry.register`.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Kernel, never, Parts | Provider> = Layer.effect(
-  Kernel,
-  Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
+export const layer: Layer.Layer<Kernel, never, Parts | Provider> = Layer.fresh(
+  Layer.effect(
+    Kernel,
+    Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
+  )
 )
 
 /**
@@ -421,9 +424,11 @@ export const layer: Layer.Layer<Kernel, never, Parts | Provider> = Layer.effect(
  * @category layers
  * @since 0.1.0
  */
-export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = Layer.effect(
-  Kernel,
-  Effect.map(Effect.context<Parts | ModelRegistry>(), (built) => make(built))
+export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = Layer.fresh(
+  Layer.effect(
+    Kernel,
+    Effect.map(Effect.context<Parts | ModelRegistry>(), (built) => make(built))
+  )
 )
 
 /**
@@ -434,30 +439,32 @@ export const layerModels: Layer.Layer<Kernel, never, Parts | ModelRegistry> = La
  * @category layers
  * @since 0.1.0
  */
-export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.effect(
-  Kernel,
-  Effect.map(Effect.context<Parts>(), (built) => make(built))
+export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.fresh(
+  Layer.effect(
+    Kernel,
+    Effect.map(Effect.context<Parts>(), (built) => make(built))
+  )
 )
 
 /**
  * Provides the kernel with its stores in memory. Needs only skills and a provider.
  *
- * The run store is private to the kernel, and keeps the last 100 runs that ended. To share it with `questions`, `answer`,
+ * The run store belongs to all kernels that one program builds from this layer, and keeps the last 100 runs that ended.
+ * To share it with `questions`, `answer`,
  * `fork` or a `RunWorker`, put `layer` on `RunStore.layerMemory` with `Layer.provideMerge`.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = Layer.effect(
-  Kernel,
-  Effect.map(Effect.context<Parts | Provider>(), (built) => make(built))
-).pipe(
-  Layer.provide([
-    ProtocolRegistry.layer(),
-    MediaStore.layerMemory,
-    RunStore.layerMemoryWith({ endedRuns: 100, endedBytes: 16 * 1024 * 1024 })
-  ]),
-  Layer.orDie
+export const layerMemory: Layer.Layer<Kernel, never, SkillRegistry | Provider> = Layer.fromBuild((memoMap, scope) =>
+  Layer.buildWithMemoMap(Layer.provide(layer, memoryParts), memoMap, scope)
+)
+
+// Built once in a program, unlike the kernels on it.
+const memoryParts = Layer.mergeAll(
+  Layer.orDie(ProtocolRegistry.layer()),
+  MediaStore.layerMemory,
+  RunStore.layerMemoryWith({ endedRuns: 100, endedBytes: 16 * 1024 * 1024 })
 )
 
 // ---------------------------------------------------------------- making

@@ -17,6 +17,7 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import { entities, wordsOf } from "./kit/text.ts"
 import type { Json, JsonObject } from "./kit/json.ts"
+import { layerFor } from "./kit/layerFor.ts"
 import * as Memories from "./store-kit/MemoryRules.ts"
 import type { Query } from "./store-kit/MemoryRules.ts"
 import { logIgnored } from "./kit/foreignCode.ts"
@@ -229,12 +230,12 @@ export const embedding: Effect.Effect<(text: string) => Effect.Effect<Float32Arr
 // ---------------------------------------------------------------- layers
 
 /**
- * Keeps memories in this process.
+ * Keeps memories in this process, in one memory for each `Embedder`.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerMemory: Layer.Layer<Memory> = Layer.effect(Memory, makeMemory)
+export const layerMemory: Layer.Layer<Memory> = layerFor(Embedder, () => Layer.effect(Memory, makeMemory))
 
 // ---------------------------------------------------------------- skills
 

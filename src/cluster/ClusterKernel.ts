@@ -82,15 +82,17 @@ type Given<A extends RunDriver.Runnable<unknown>, R> = Options<RunDriver.Service
  * @since 0.1.0
  */
 export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStore | Sharding | MessageStorage> =
-  Layer.effectContext(
-    Effect.gen(function* () {
-      const store = yield* RunStore
-      const messenger = yield* Messages.make
-      const forget = OfferedRuns.forgetter(yield* Sharding, yield* MessageStorage)
-      const shared = OfferedRuns.make(store, messenger, forget)
-      const kernel = makeKernel({ kernel: yield* Kernel, store, shared, messenger })
-      return Context.make(Kernel, kernel).pipe(Context.add(RunStore, shared))
-    })
+  Layer.fresh(
+    Layer.effectContext(
+      Effect.gen(function* () {
+        const store = yield* RunStore
+        const messenger = yield* Messages.make
+        const forget = OfferedRuns.forgetter(yield* Sharding, yield* MessageStorage)
+        const shared = OfferedRuns.make(store, messenger, forget)
+        const kernel = makeKernel({ kernel: yield* Kernel, store, shared, messenger })
+        return Context.make(Kernel, kernel).pipe(Context.add(RunStore, shared))
+      })
+    )
   )
 
 /**

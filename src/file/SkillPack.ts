@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Agents from "../Agent.ts"
+import { layerFor } from "../kit/layerFor.ts"
 import { entities, visible } from "../kit/text.ts"
 import * as Packs from "./internal/skillPacks.ts"
 import type { Files, Options, SkillPack, SkillPackStoreShape } from "./internal/skillPackType.ts"
@@ -154,10 +155,14 @@ export const skills: ReadonlyArray<Skill.AnySkill<SkillPackStore>> = [list, load
  * @category layers
  * @since 0.1.0
  */
-export const layerSkills: Layer.Layer<never, ToolNameConflict, SkillRegistry | SkillPackStore> = Layer.effectDiscard(
-  Effect.flatMap(SkillRegistry, (registry) =>
-    Effect.catchTag(registry.registerSource({ source: "skill-pack", skills }), "DefinitionInvalid", Effect.die)
-  )
+export const layerSkills: Layer.Layer<never, ToolNameConflict, SkillRegistry | SkillPackStore> = layerFor(
+  SkillRegistry,
+  () =>
+    Layer.effectDiscard(
+      Effect.flatMap(SkillRegistry, (registry) =>
+        Effect.catchTag(registry.registerSource({ source: "skill-pack", skills }), "DefinitionInvalid", Effect.die)
+      )
+    )
 )
 
 /**

@@ -80,7 +80,10 @@ export const routes = (
     openapi === false ? {} : { openapiPath: `${prefix}${openapi}` as `/${string}` }
   ).pipe(
     Layer.provide([runsLayer(api), serverLayer(api)]),
-    Layer.provide([authorization, HttpApiMiddleware.layerProblemDetails({ includeDetails: true })]),
+    Layer.provide([
+      Layer.effect(HttpKernelApi.Authorization, authorization),
+      HttpApiMiddleware.layerProblemDetails({ includeDetails: true })
+    ]),
     Layer.provide(HttpServer.layerServices)
   )
 }
@@ -113,19 +116,16 @@ export const toWebHandler = <A, E>(
 
 // ---------------------------------------------------------------- handlers
 
-const authorization = Layer.effect(
-  HttpKernelApi.Authorization,
-  Effect.gen(function* () {
-    const access = yield* Access
-    const { limits } = yield* ServedRuns.ServedRuns
-    const { fetchedBytes } = yield* Limits
-    return HttpKernelApi.Authorization.of((handler, { endpoint }) =>
-      admit(handler, endpoint.identifier === "putMedia" ? fetchedBytes : limits.bodyBytes).pipe(
-        Effect.provideService(Access, access)
-      )
+const authorization = Effect.gen(function* () {
+  const access = yield* Access
+  const { limits } = yield* ServedRuns.ServedRuns
+  const { fetchedBytes } = yield* Limits
+  return HttpKernelApi.Authorization.of((handler, { endpoint }) =>
+    admit(handler, endpoint.identifier === "putMedia" ? fetchedBytes : limits.bodyBytes).pipe(
+      Effect.provideService(Access, access)
     )
-  })
-)
+  )
+})
 
 const runsLayer = (api: HttpKernelApi.HttpKernelApi) =>
   HttpApiBuilder.group(

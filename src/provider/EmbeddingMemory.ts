@@ -7,6 +7,7 @@
 import * as EmbeddingModel from "effect/ai/EmbeddingModel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { layerFor } from "../kit/layerFor.ts"
 import * as Memory from "../Memory.ts"
 
 /**
@@ -18,14 +19,18 @@ import * as Memory from "../Memory.ts"
  * @category layers
  * @since 0.1.0
  */
-export const embedder: Layer.Layer<never, never, EmbeddingModel.EmbeddingModel> = Layer.effect(
-  Memory.Embedder,
-  Effect.map(
-    EmbeddingModel.EmbeddingModel,
-    (model): Memory.Embed =>
-      (text) =>
-        Effect.map(model.embed(text), (response) => response.vector)
-  )
+export const embedder: Layer.Layer<never, never, EmbeddingModel.EmbeddingModel> = layerFor(
+  EmbeddingModel.EmbeddingModel,
+  () =>
+    Layer.effect(
+      Memory.Embedder,
+      Effect.map(
+        EmbeddingModel.EmbeddingModel,
+        (model): Memory.Embed =>
+          (text) =>
+            Effect.map(model.embed(text), (response) => response.vector)
+      )
+    )
 )
 
 /**
@@ -34,6 +39,7 @@ export const embedder: Layer.Layer<never, never, EmbeddingModel.EmbeddingModel> 
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Memory.Memory, never, EmbeddingModel.EmbeddingModel> = Memory.layerMemory.pipe(
-  Layer.provide(embedder)
+export const layer: Layer.Layer<Memory.Memory, never, EmbeddingModel.EmbeddingModel> = layerFor(
+  EmbeddingModel.EmbeddingModel,
+  () => Layer.provide(Memory.layerMemory, embedder)
 )

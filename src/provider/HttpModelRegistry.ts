@@ -8,8 +8,9 @@
  */
 
 import type * as Effect from "effect/Effect"
-import type { HttpClient } from "effect/http/HttpClient"
+import { HttpClient } from "effect/http/HttpClient"
 import type * as Layer from "effect/Layer"
+import { layerFor } from "../kit/layerFor.ts"
 import type { ProviderUnavailable } from "../KernelError.ts"
 import * as ModelRegistry from "../ModelRegistry.ts"
 import type { Model } from "../Model.ts"
@@ -55,7 +56,9 @@ export const adapters: {
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<ModelRegistry.ModelRegistry, never, HttpClient> = ModelRegistry.layer(adapters)
+export const layer: Layer.Layer<ModelRegistry.ModelRegistry, never, HttpClient> = layerFor(HttpClient, () =>
+  ModelRegistry.layer(adapters)
+)
 
 /**
  * Provides a registry with all adapters and the given ones, which replace adapters of the same key.
