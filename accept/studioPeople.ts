@@ -69,6 +69,8 @@ const chat = (visit: Visit) =>
       await say("Please pay Eva")
       await page.getByRole("button", { name: "approve" }).click()
       await page.locator(".answer", { hasText: "That is all." }).waitFor()
+      // The text before a call stays when the call is there.
+      await page.locator(".answer", { hasText: "I pay him." }).waitFor()
       await page.getByRole("button", { name: "send" }).waitFor()
       await say("Please delegate: book")
       await page.locator(".below", { hasText: "helper" }).waitFor()
@@ -172,7 +174,7 @@ const safety = (visit: Visit) =>
       await page.getByRole("link", { name: "Chat" }).click()
       await page.getByLabel("Message").fill(`hostile ${hostile}`)
       await page.getByRole("button", { name: "send" }).click()
-      await page.locator(".answer", { hasText: "window.hacked" }).waitFor()
+      await page.locator(".answer", { hasText: "window.hacked" }).first().waitFor()
       const hacked = await page.evaluate("window.hacked")
       await page.close()
       return verdict(hacked === undefined, "nothing ran", wrong)

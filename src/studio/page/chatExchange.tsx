@@ -6,10 +6,11 @@ import { childRunId } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { QuestionCard } from "./questionCard.tsx"
-import { type Exchange, turnsOf } from "./chatStore.ts"
+import { type Exchange, turnsOf, unfinished } from "./chatStore.ts"
 import { excerpt, json, shapeOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { data, runAddress } from "./pageStore.ts"
+import { saidIn } from "./saidIn.ts"
 import { UiFrame } from "./uiFrame.tsx"
 
 type Send = (text: string) => void
@@ -31,6 +32,7 @@ export const ChatExchange = ({ exchange, onMessage }: { exchange: Exchange; onMe
     <article class="exchange">
       {question !== undefined && <Question message={question} runId={runId} />}
       <RunBody state={state} scope={{ rootRunId: runId, below, onMessage }} />
+      <Answer text={unfinished.value.get(runId)} />
       {state.status.type === "cancelled" && <p class="quiet">stopped</p>}
       <a class="quiet" href={runAddress(runId)}>
         open the run
@@ -75,8 +77,8 @@ const Question = ({ message, runId }: { message: Message; runId: string }) => (
 
 const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
   const thoughts = turn.message?.content.flatMap((part) => (part.type === "thinking" ? [part.content] : [])) ?? []
-  const { outcome } = turn
-  const text = outcome?.type === "final" || outcome?.type === "prose" ? outcome.text : undefined
+  const text = turn.message === undefined ? undefined : saidIn(turn.message)
+  const isAnswer = turn.outcome?.type === "final" || turn.outcome?.type === "prose"
   return (
     <>
       {thoughts.length > 0 && (
@@ -85,6 +87,7 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
           <pre>{thoughts.join("\n")}</pre>
         </details>
       )}
+      {!isAnswer && <Answer text={text} />}
       {turn.completed.map((result) => (
         <CallCard key={result.callId} result={result} turn={turn} scope={scope} />
       ))}
@@ -98,10 +101,13 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
           <ChildRun key={call.callId} child={child} scope={scope} />
         )
       })}
-      {text !== undefined && <p class="answer">{text}</p>}
+      {isAnswer && <Answer text={text} />}
     </>
   )
 }
+
+const Answer = ({ text }: { text: string | undefined }) =>
+  text === undefined || text.trim() === "" ? null : <p class="answer">{text.trim()}</p>
 
 /** A run below, folded once it has ended. */
 const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {

@@ -20,6 +20,8 @@ export const exchanges = signal<ReadonlyArray<Exchange>>([])
 export const streaming = signal("")
 /** The thinking that is streaming. */
 export const thinking = signal("")
+/** What a run had said of a reply that never ended, by the id of the run. */
+export const unfinished = signal<ReadonlyMap<string, string>>(new Map())
 export const isModelAsked = signal(false)
 export const files = signal<ReadonlyArray<File>>([])
 
@@ -39,6 +41,7 @@ export const openConversation = async (conversation: string): Promise<void> => {
   closeConversation()
   journals = new Map()
   exchanges.value = []
+  unfinished.value = new Map()
   for (let index = 1; ; index++) {
     const exchange = await exchangeOf(runIdOf(conversation, index))
     if (exchange === undefined) break
@@ -149,6 +152,13 @@ const follow = (runId: string): void => {
   }
 }
 
+const silence = (): string => {
+  isModelAsked.value = false
+  streaming.value = ""
+  thinking.value = ""
+  return ""
+}
+
 /** Collects the streaming text. Returns the type of the open block. */
 const listen = (event: LiveEvent, block: string): string => {
   switch (event.type) {
@@ -157,14 +167,13 @@ const listen = (event: LiveEvent, block: string): string => {
       streaming.value = ""
       thinking.value = ""
       return ""
-    case "model_completed":
-    case "run_completed":
     case "run_failed":
     case "run_cancelled":
-      isModelAsked.value = false
-      streaming.value = ""
-      thinking.value = ""
-      return ""
+      if (streaming.value !== "") unfinished.value = new Map(unfinished.value).set(event.runId, streaming.value)
+      return silence()
+    case "model_completed":
+    case "run_completed":
+      return silence()
     case "block_start":
       return event.blockType ?? ""
     case "block_complete":
