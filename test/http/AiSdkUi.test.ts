@@ -66,7 +66,7 @@ describe("AiSdkUi", () => {
       assert.deepInclude(chat.lastMessage?.metadata, {
         agent: "clerk",
         turns: 2,
-        usage: { inputTokens: 14, outputTokens: 6, totalTokens: 20 }
+        usage: { inputTokens: 14, outputTokens: 6, totalTokens: 20, cachedInputTokens: 0, reasoningTokens: 0 }
       })
     }).pipe(Effect.scoped)
   )
