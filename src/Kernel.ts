@@ -400,7 +400,9 @@ export const newRunId: Effect.Effect<string> = Effect.map(Random.Random, randomR
  *
  * Unlike other layers, it is built at every place that provides it, with what is provided there: two kernels in one
  * program keep their own policies, hooks, redaction and limits. A kernel has no state besides its stores, so kernels on
- * the same stores and registries act as one. An agent calls another one through its `agents`, in the same tree of runs. A skill that calls
+ * the same stores and registries act as one.
+ *
+ * An agent calls another one through its `agents`, in the same tree of runs. A skill that calls
  * `Kernel.run` starts a root run with its own budget and events. It needs a kernel, which needs its registry: register
  * such a skill on top of both with `SkillRegistry.register`.
  *
@@ -450,8 +452,8 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.fresh(
  * Provides the kernel with its stores in memory. Needs only skills and a provider.
  *
  * The run store belongs to all kernels that one program builds from this layer, and keeps the last 100 runs that ended.
- * To share it with `questions`, `answer`,
- * `fork` or a `RunWorker`, put `layer` on `RunStore.layerMemory` with `Layer.provideMerge`.
+ * To share it with `questions`, `answer`, `fork` or a `RunWorker`, put `layer` on `RunStore.layerMemory` with
+ * `Layer.provideMerge`.
  *
  * @category layers
  * @since 0.1.0
