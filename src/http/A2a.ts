@@ -121,19 +121,23 @@ const called = Effect.fnUntraced(function* (
   switch (rpc.method) {
     case "SendMessage": {
       const sent = yield* read(Send, rpc.params)
+      const isFollowed = sent.configuration?.returnImmediately !== true
+      // A refused request starts nothing.
+      if (isFollowed) yield* runs.place
       const { runId } = yield* receive(runs, agent, sent)
-      if (sent.configuration?.returnImmediately !== true) {
-        yield* runs.place
-        yield* Stream.runDrain(runs.follow(runId))
-      }
+      if (isFollowed) yield* Stream.runDrain(runs.follow(runId))
       return Replies.json(Replies.replyOf(rpc, { task: yield* Tasks.taskOf(runs, runId, sent.configuration) }))
     }
-    case "SendStreamingMessage":
-      return yield* streamed(runs, rpc, yield* receive(runs, agent, yield* read(Send, rpc.params)))
+    case "SendStreamingMessage": {
+      const sent = yield* read(Send, rpc.params)
+      yield* runs.place
+      return yield* streamed(runs, rpc, yield* receive(runs, agent, sent))
+    }
     case "SubscribeToTask": {
       const { id } = yield* read(TaskOf, rpc.params)
       const head = yield* runs.summary(id)
       if (Tasks.isOver(head)) return yield* new Conflict({ reason: "completed", id })
+      yield* runs.place
       return yield* streamed(runs, rpc, { runId: head.runId, after: head.revision })
     }
     case "GetTask": {
@@ -159,7 +163,6 @@ const streamed = Effect.fnUntraced(function* (
   rpc: Call,
   { after, runId }: Answering
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
-  yield* runs.place
   const task = yield* Tasks.taskOf(runs, runId)
   const framed = (text: string, result: JsonObject) => text + Sse.dataOf(Replies.replyOf(rpc, result))
   const broken = Sse.dataOf(Replies.refusalOf(rpc, { code: -32603, message: "The stream broke off." }))

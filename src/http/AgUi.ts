@@ -67,8 +67,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     Routes.add("POST", options.path ?? "/agui", (runs) =>
       Effect.gen(function* () {
         const request = yield* Routes.body(AgRequest)
-        const answering = yield* answer(runs, options.agent, request)
+        // A refused request starts nothing.
         yield* runs.place
+        const answering = yield* answer(runs, options.agent, request)
         const bytes = Sse.alive(Stream.encodeText(framesOf(runs, options, request, answering)))
         return Sse.response(
           request.forwardedProps?.onLeave === "cancel"

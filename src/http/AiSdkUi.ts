@@ -19,6 +19,7 @@ import * as Sse from "./internal/sse.ts"
 import * as Chats from "./internal/uiChats.ts"
 import { UiFold } from "./internal/uiFold.ts"
 import { UiRequest } from "./internal/uiRequest.ts"
+import { type HttpProblem, NotFound } from "./HttpProblem.ts"
 import type { CallerRuns, ServedRuns } from "./ServedRuns.ts"
 
 /**
@@ -55,32 +56,47 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
   const { path = "/api/chat" } = options
   return Layer.effectDiscard(
     Effect.all([
-      Routes.add("POST", path, (runs) => respond(runs, options)),
-      Routes.add("GET", `${path}/:id/stream`, (runs) =>
-        Effect.flatMap(chatId, (id) =>
+      Routes.add("GET", `${path}/*`, (runs) =>
+        Effect.flatMap(chatId("stream"), (id) =>
           Effect.flatMap(Conversations.last(runs, id), (head) =>
             head === undefined
               ? Effect.succeed(nothing)
-              : messageOf(runs, options, { runId: head.runId, after: 0, onLeave: "continue" })
+              : Effect.as(runs.place, messageOf(runs, options, { runId: head.runId, after: 0, onLeave: "continue" }))
           )
         )
       ),
-      Routes.add("POST", `${path}/:id/stop`, (runs) =>
-        Effect.flatMap(chatId, (id) => Effect.as(Conversations.stop(runs, id), nothing))
+      // The router adds the path itself to one that ends with a wildcard.
+      Routes.add("POST", `${path}/*`, (runs) =>
+        Effect.flatMap(Routes.param("*"), (rest) =>
+          rest === ""
+            ? respond(runs, options)
+            : Effect.flatMap(chatId("stop"), (id) => Effect.as(Conversations.stop(runs, id), nothing))
+        )
       )
     ])
   )
 }
 
-const chatId = Routes.param("id")
+/**
+ * Returns the id of a chat from the rest of the path, which ends with a verb. Clients do not escape the id, and a router
+ * limits the length of a parameter, but not of the rest.
+ */
+const chatId = (verb: "stream" | "stop"): Effect.Effect<string, HttpProblem, Routes.Provided> =>
+  Effect.flatMap(Routes.param("*"), (rest) =>
+    rest.endsWith(`/${verb}`)
+      ? Effect.succeed(rest.slice(0, -verb.length - 1))
+      : Effect.fail(new NotFound({ what: "run", id: rest }))
+  )
 
 const nothing = HttpServerResponse.empty({ status: 204 })
 
 const respond = (runs: CallerRuns, options: Options) =>
   Effect.gen(function* () {
     const request = yield* Routes.body(UiRequest)
+    // A refused request starts nothing.
+    yield* runs.place
     const answer = yield* Chats.answer(runs, { agent: options.agent, ...request })
-    return yield* messageOf(runs, options, { ...answer, onLeave: request.onLeave ?? "continue" })
+    return messageOf(runs, options, { ...answer, onLeave: request.onLeave ?? "continue" })
   })
 
 /** A run whose message is sent, from a revision on. */
@@ -93,27 +109,24 @@ const messageOf = (
   { mediaUrl = Conversations.mediaUrl }: Options,
   { after, onLeave, runId }: Answering
 ) =>
-  Effect.as(
-    runs.place,
-    Sse.response(
-      Stream.suspend(() => {
-        const fold = new UiFold({ urlOf: (id) => mediaUrl(runId, id) })
-        // Events that the page already has are folded again, but not sent.
-        let isNew = false
-        const chunks = Stream.map(runs.follow(runId), (event) => {
-          isNew ||= !("revision" in event) || event.revision > after
-          const made = fold.push(event)
-          return isNew || event.type === "run_started" ? made.reduce(framed, "") : ""
-        })
-        const sent = Stream.filter(chunks, (text) => text !== "").pipe(
-          Stream.catch(() => Stream.make(framed("", { type: "error", errorText: "The stream broke off." }))),
-          Stream.concat(Stream.make("data: [DONE]\n\n"))
-        )
-        const bytes = Sse.alive(Stream.encodeText(sent))
-        return onLeave === "continue" ? bytes : Stream.onExit(bytes, (exit) => Conversations.leave(runs, runId, exit))
-      }),
-      { "x-vercel-ai-ui-message-stream": "v1" }
-    )
+  Sse.response(
+    Stream.suspend(() => {
+      const fold = new UiFold({ urlOf: (id) => mediaUrl(runId, id) })
+      // Events that the page already has are folded again, but not sent.
+      let isNew = false
+      const chunks = Stream.map(runs.follow(runId), (event) => {
+        isNew ||= !("revision" in event) || event.revision > after
+        const made = fold.push(event)
+        return isNew || event.type === "run_started" ? made.reduce(framed, "") : ""
+      })
+      const sent = Stream.filter(chunks, (text) => text !== "").pipe(
+        Stream.catch(() => Stream.make(framed("", { type: "error", errorText: "The stream broke off." }))),
+        Stream.concat(Stream.make("data: [DONE]\n\n"))
+      )
+      const bytes = Sse.alive(Stream.encodeText(sent))
+      return onLeave === "continue" ? bytes : Stream.onExit(bytes, (exit) => Conversations.leave(runs, runId, exit))
+    }),
+    { "x-vercel-ai-ui-message-stream": "v1" }
   )
 
 const framed = (text: string, chunk: object): string => text + Sse.dataOf(chunk)

@@ -38,7 +38,7 @@ export const listOf = Effect.fnUntraced(function* (
     agent,
     limit: most,
     status: yield* wordsOf(asked.status),
-    ...(contextId === "" ? {} : { prefix: Conversations.nameOf(contextId, "") })
+    ...(contextId === "" ? {} : { prefix: Conversations.nameOf(contextId) })
   })
   const heads = found.runs.filter((head) => head.updatedAt >= since).sort((a, b) => newest(placeOf(a), placeOf(b)))
   const rest = after === undefined ? heads : heads.filter((head) => newest(after, placeOf(head)) < 0)

@@ -1,17 +1,14 @@
 /** Decodes requests of A2A clients from JSON-RPC. */
 
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import { randomId } from "../../kit/randomId.ts"
+import { sha256 } from "../../kit/sha256.ts"
 import { Conflict, type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
 import * as Conversations from "./conversations.ts"
 import { fileOf } from "./uiRequest.ts"
-
-const Name = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,48}$/))
 
 /** A call of the protocol. */
 export const Rpc = Schema.Struct({
@@ -44,8 +41,8 @@ type Part = typeof Part.Type
 /** The parameters of a message. */
 export const Send = Schema.Struct({
   message: Schema.Struct({
-    messageId: Name,
-    contextId: Schema.optionalKey(Schema.Union([Schema.Literal(""), Name])),
+    messageId: Conversations.Id,
+    contextId: Schema.optionalKey(Schema.Union([Schema.Literal(""), Conversations.Id])),
     taskId: Schema.optionalKey(Schema.String),
     parts: Schema.Array(Part)
   }),
@@ -69,7 +66,10 @@ export const read = <A>(schema: Schema.ConstraintDecoder<A>, params: Rpc["params
     ({ message }) => new Invalid({ detail: message.slice(0, 1_000) })
   )
 
-/** Starts a task with a message, or answers the questions of one. */
+/**
+ * Starts a task with a message, or answers the questions of one. A message that is sent again, with the same id and
+ * text, has the task of the first time.
+ */
 export const receive = Effect.fnUntraced(function* (
   runs: CallerRuns,
   agent: string,
@@ -77,7 +77,7 @@ export const receive = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
   if (taskId !== "") return yield* decide(runs, taskId, parts)
   const input = yield* Effect.forEach(parts, contentOf)
-  const context = contextId === "" ? randomId(yield* Random.Random, 3) : contextId
+  const context = contextId === "" ? yield* contextFor(messageId, parts) : contextId
   const last = contextId === "" ? undefined : yield* Conversations.last(runs, contextId)
   const history = last === undefined ? undefined : yield* Conversations.messagesOf(runs, last.runId)
   return yield* Conversations.begin(runs, Conversations.nameOf(context, messageId), {
@@ -86,6 +86,10 @@ export const receive = Effect.fnUntraced(function* (
     ...(history === undefined ? {} : { history })
   })
 })
+
+/** Returns the id of a new conversation, which is the same each time its first message is sent. */
+const contextFor = (messageId: string, parts: ReadonlyArray<Part>): Effect.Effect<string> =>
+  Effect.map(sha256(JSON.stringify([messageId, parts])), (digest) => digest.slice(0, 24))
 
 /** Answers the questions of a waiting task. */
 const decide = Effect.fnUntraced(function* (

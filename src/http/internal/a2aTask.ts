@@ -11,6 +11,7 @@ import * as RunState from "../../RunState.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
 import type { Head } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
+import * as Conversations from "./conversations.ts"
 import { outward } from "./shownEvents.ts"
 
 /** The ids of a task and of its conversation. */
@@ -21,8 +22,8 @@ export interface TaskIds {
 
 /** Returns the task ids of a run of the caller. */
 export const idsOf = (runs: CallerRuns, runId: string): TaskIds => {
-  const [contextId = ""] = runId.slice(runs.idOf("").length).split(".")
-  return { taskId: runId, contextId }
+  const { conversation } = Conversations.idsIn(runId.slice(runs.idOf("").length))
+  return { taskId: runId, contextId: conversation }
 }
 
 /** Creates the status of a task. `at` is in milliseconds since the epoch. */
@@ -101,7 +102,7 @@ export const ofHead = Effect.fnUntraced(function* (
 
 /** Returns the messages that the client sent to a task: the first one, and those sent while it was in progress. */
 const historyOf = (runs: CallerRuns, ids: TaskIds, state: RunState.RunState): ReadonlyArray<JsonObject> => {
-  const name = ids.taskId.slice(runs.idOf("").length + ids.contextId.length + 1)
+  const name = Conversations.idsIn(ids.taskId.slice(runs.idOf("").length)).message
   const sent = state.input.slice(state.history).filter(({ role }) => role === "user")
   const steering = state.turns.concat(state.currentTurn ?? []).flatMap((turn) => turn.steering ?? [])
   return [...sent, ...steering].map(({ content }, index) => ({

@@ -11,8 +11,6 @@ import { askedBy } from "./agEvent.ts"
 import * as Conversations from "./conversations.ts"
 import { fileOf } from "./uiRequest.ts"
 
-const Name = Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,48}$/))
-
 const Message = Schema.StructWithRest(Schema.Struct({ id: Schema.String, role: Schema.String }), [
   Schema.Record(Schema.String, Schema.Json)
 ])
@@ -27,8 +25,8 @@ const Resume = Schema.Struct({
 
 /** The body of a request. */
 export const AgRequest = Schema.Struct({
-  threadId: Name,
-  runId: Name,
+  threadId: Conversations.Id,
+  runId: Conversations.Id,
   messages: Schema.Array(Message),
   /** The context of the run, for servers that accept one. */
   state: Schema.optionalKey(Schema.NullOr(Schema.JsonObject)),

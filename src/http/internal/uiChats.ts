@@ -32,7 +32,7 @@ const start = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
   const again = trigger === "regenerate-message" ? `.${randomId(yield* Random.Random)}` : ""
   const [input, history] = yield* Effect.all([inputOf(message), historyOf(runs, id, before)])
-  const name = Conversations.nameOf(id, message.id + again)
+  const name = Conversations.nameOf(id, message.id) + again
   return yield* Conversations.begin(runs, name, { agent, context, input, history })
 })
 

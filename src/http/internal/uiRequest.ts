@@ -9,7 +9,7 @@ import * as Contents from "../../Content.ts"
 import { kindOf } from "../../Media.ts"
 import * as Messages from "../../Message.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
-import type { Decision } from "./conversations.ts"
+import { type Decision, Id } from "./conversations.ts"
 
 const Part = Schema.Struct({
   type: Schema.String,
@@ -28,7 +28,7 @@ const Part = Schema.Struct({
 })
 
 const UiMessage = Schema.Struct({
-  id: Schema.String,
+  id: Id,
   role: Schema.Literals(["user", "assistant"]),
   parts: Schema.Array(Part)
 })
@@ -39,7 +39,7 @@ export type UiMessage = typeof UiMessage.Type
 /** The body of a request. */
 export const UiRequest = Schema.Struct({
   /** The id of the conversation. */
-  id: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,40}$/)),
+  id: Id,
   messages: Schema.Array(UiMessage),
   trigger: Schema.Literals(["submit-message", "regenerate-message"]),
   agent: Schema.optionalKey(Schema.String),
