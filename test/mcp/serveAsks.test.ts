@@ -30,6 +30,17 @@ const book = Skill.make("book", {
   })
 })
 
+const pair = Skill.make("pair", {
+  description: "Books two seats",
+  input: Schema.Struct({ row: Schema.optionalKey(Schema.Int) }),
+  execute: Effect.fnUntraced(function* (_, { ask }) {
+    if (ask === undefined) return "nobody to ask"
+    const asking = ["Seat A", "Seat B"].map((message) => ask({ message, form }))
+    const replies = yield* Effect.all(asking, { concurrency: "unbounded" })
+    return replies.map((reply) => (reply._tag === "Accepted" ? String(reply.values["seat"]) : reply._tag)).join(" and ")
+  })
+})
+
 const think = Skill.make("think", {
   description: "Thinks",
   input: Schema.Struct({}),
@@ -209,6 +220,73 @@ describe("A server of skills", () => {
       }).pipe(
         Effect.provide([agents(command("pay", { amount: 7 }) + command("book"), final("all done")), Support.platform])
       )
+    )
+
+    it.live("sends the questions that a call asks at the same time together, and gives each its own answer", () =>
+      Effect.gen(function* () {
+        const connection = yield* connect({
+          elicit: ({ message }) => Effect.succeed({ _tag: "Accepted", values: { seat: message.slice(-1) } })
+        })
+        assert.strictEqual(Support.textOf(yield* connection.callTool("pair", {})), "A and B")
+      }).pipe(Effect.provide([SkillRegistry.layer(pair), Support.platform]))
+    )
+
+    it.live("refuses a state that is changed, or of another call, with an error of the protocol", () =>
+      Effect.gen(function* () {
+        const { token, url } = yield* McpServe.http()
+        const call = (params: object) =>
+          Effect.promise(async () => {
+            const response = await fetch(url, {
+              method: "POST",
+              headers: {
+                authorization: `Bearer ${Redacted.value(token!)}`,
+                accept: "application/json, text/event-stream",
+                "content-type": "application/json",
+                "mcp-protocol-version": "2026-07-28",
+                "mcp-method": "tools/call",
+                "mcp-name": "pair"
+              },
+              body: JSON.stringify({
+                jsonrpc: "2.0",
+                id: 1,
+                method: "tools/call",
+                params: {
+                  ...params,
+                  name: "pair",
+                  _meta: {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
+                    "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } }
+                  }
+                }
+              })
+            })
+            const text = await response.text()
+            return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text)
+          })
+        const { result } = yield* call({ arguments: { row: 1 } })
+        const keys = Object.keys(result.inputRequests)
+        assert.lengthOf(keys, 2)
+        const answers = (given: ReadonlyArray<string>) =>
+          Object.fromEntries(given.map((key) => [key, { action: "accept", content: { seat: key } }]))
+        const { requestState } = result
+        for (const wrong of [
+          { arguments: { row: 1 }, requestState: `${requestState}x` },
+          { arguments: { row: 2 }, requestState }
+        ]) {
+          const { error } = yield* call({ ...wrong, inputResponses: answers(keys) })
+          assert.strictEqual(error?.code, -32602)
+        }
+        // The call still waits, and asks again for an answer that is missing.
+        const again = yield* call({ arguments: { row: 1 }, requestState, inputResponses: answers(keys.slice(0, 1)) })
+        assert.deepStrictEqual(Object.keys(again.result.inputRequests), keys.slice(1))
+        const done = yield* call({
+          arguments: { row: 1 },
+          requestState: again.result.requestState,
+          inputResponses: answers(keys.slice(1))
+        })
+        assert.strictEqual(done.result.content[0].text, keys.join(" and "))
+      }).pipe(Effect.scoped, Effect.provide(SkillRegistry.layer(pair)))
     )
 
     it.live("does not ask a client that cannot be asked", () =>

@@ -69,15 +69,11 @@ export const make = Effect.fnUntraced(function* (
     const known = new Map<string, Skill.AnySkill>()
     let seen: ReadonlyArray<Skill.AnySkill> | undefined
     let changes = 0
-    const callCounted = (name: string, input: unknown) =>
+    const callCounted = (name: string, input: JsonObject) =>
       Effect.acquireUseRelease(
         Effect.sync(() => running++),
         () =>
-          Effect.provideService(
-            asking(parked, call(registry, server, name, jsonObject(plain(input)))),
-            MediaStore,
-            media
-          ),
+          Effect.provideService(asking(parked, name, input, call(registry, server, name, input)), MediaStore, media),
         () => Effect.sync(() => running--)
       )
     const update = Effect.gen(function* () {
@@ -90,7 +86,7 @@ export const make = Effect.fnUntraced(function* (
         ever.add(skill.name)
         changes++
         const tool = toolOf(skill)
-        const handle = (input: unknown) => callCounted(skill.name, input)
+        const handle = (input: unknown) => callCounted(skill.name, jsonObject(plain(input)))
         yield* tool === undefined
           ? Effect.logWarning(`the skill '${skill.name}' is not offered: its input schema is not one of a tool`)
           : server.addTool({ tool, annotations: Context.empty(), handle })
@@ -149,6 +145,8 @@ const patience = Duration.minutes(5)
  */
 const asking = Effect.fnUntraced(function* <E, R>(
   parked: ParkedCalls.ParkedCalls,
+  name: string,
+  input: JsonObject,
   call: (asks: ClientAsks.ClientAsks) => Effect.Effect<McpSchema.CallToolResult, E, R>
 ) {
   const { clientCapabilities, inputResponses = {}, requestState } = yield* McpSchema.McpRequestContext
@@ -156,9 +154,14 @@ const asking = Effect.fnUntraced(function* <E, R>(
   if (Option.isSome(session)) {
     return yield* call(ClientAsks.make(clientCapabilities, ClientAsks.overSession(session.value)))
   }
-  if (requestState === undefined) return yield* parked.start((send) => call(ClientAsks.make(clientCapabilities, send)))
-  const resumed = parked.resume(requestState, inputResponses)
-  return resumed === undefined ? failed("this call does not wait for an answer any more") : yield* resumed
+  const repeated = JSON.stringify([name, input])
+  if (requestState === undefined) {
+    return yield* parked.start(repeated, (send) => call(ClientAsks.make(clientCapabilities, send)))
+  }
+  const resumed = parked.resume(repeated, requestState, inputResponses)
+  if (resumed !== undefined) return yield* resumed
+  const message = "requestState: no call of this tool with these arguments waits for an answer under this state"
+  return yield* new McpSchema.InvalidParams({ message })
 })
 
 /** Calls the skill that is registered now. */
