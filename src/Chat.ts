@@ -2,7 +2,8 @@
  * Holds a conversation over many runs: each message of the user is one run.
  *
  * Messages are stored in the `ChatHistory` in context: the user's message before the run, the messages of the run after
- * it, both with their media. If a run fails, the user's message stays, and chatting again under the same `runId` adds
+ * it, both with their media. If a run fails, is stopped or interrupted, the user's message stays with what the run did:
+ * its finished calls, and those in flight as calls with an unknown outcome. Chatting again under the same `runId` adds
  * nothing twice. Concurrent messages to one history are answered one after the other. Build the layer of a conversation
  * once and keep it: two layers of the same conversation do not wait for each other.
  *
@@ -186,7 +187,10 @@ const talkOf = Effect.fnUntraced(function* (
   yield* lockOf(history).takeScoped(1)
   const built = kernel.parts ?? Context.empty()
   const store = Option.getOrUndefined(Context.getOption(built, MediaStore.MediaStore))
-  return { kernel, history, runId, built, media: store && (yield* store.run(runId)) }
+  const talk: Talk = { kernel, history, runId, built, media: store && (yield* store.run(runId)) }
+  // Before the next message, which waits for this one.
+  yield* Effect.addFinalizer(() => Effect.ignore(noteUnanswered(talk)))
+  return talk
 })
 
 const answering = <A, R>(
@@ -223,6 +227,7 @@ const streaming = <Output, S extends AnySkill<unknown>, R>(
  */
 const startTalk = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   const { history, media, runId } = talk
+  yield* addPaused(talk)
   const before = yield* history.toArray
   const message = Messages.user(yield* Effect.forEach(listOf(input), (part) => EmbeddedMedia.ofPart(part, media)))
   yield* history.append(message, runId)
@@ -238,17 +243,88 @@ const startTalk = Effect.fnUntraced(function* (talk: Talk, input: Input) {
 
 /** Adds the messages of the run. The first one is the user's, which is already there unless the history was cleared. */
 const endTalk = Effect.fnUntraced(function* (
-  { built, history, media }: Talk,
+  talk: Talk,
   { messages, runId }: RunResult<unknown>
 ): Effect.fn.Return<void, StoreError> {
-  const [asked, ...said] = yield* Effect.forEach(messages, (message) => EmbeddedMedia.ofMessage(message, media))
+  const { built, history, media } = talk
+  const [asked, ...said] = yield* embedded(messages, media)
   const isAsked = (message: Message) => Equal.equals(message, asked)
   if (asked !== undefined && !(yield* history.last(1)).some(isAsked) && !(yield* history.toArray).some(isAsked)) {
     yield* history.append(asked, runId)
   }
+  const unsaid = unsaidOf(yield* history.toArray, asked, said)
   const state = Option.getOrUndefined(yield* stateOf(built, runId))
-  const all = state === undefined ? said : KeptSummary.keep(state, (yield* history.toArray).concat(said))
-  yield* history.append(all.slice(all.length - said.length), `${runId}:messages`)
+  const all = state === undefined ? unsaid : KeptSummary.keep(state, (yield* history.toArray).concat(unsaid))
+  yield* history.append(all.slice(all.length - unsaid.length), `${runId}:messages`)
+})
+
+const embedded = (messages: ReadonlyArray<Message>, media: MediaStore.MediaStoreShape | undefined) =>
+  Effect.forEach(messages, (message) => EmbeddedMedia.ofMessage(message, media))
+
+/**
+ * Returns the messages of a run that are not in the history yet. Where the history says something else, the messages
+ * begin again with the reply before, so that a call stands beside its result.
+ */
+const unsaidOf = (
+  history: ReadonlyArray<Message>,
+  asked: Message | undefined,
+  said: ReadonlyArray<Message>
+): ReadonlyArray<Message> => {
+  const known = history.slice(history.findLastIndex((message) => Equal.equals(message, asked)) + 1)
+  const same = said.findIndex((message, index) => !Equal.equals(message, known[index]))
+  if (same === -1) return []
+  if (same === known.length || said[same]?.role === "assistant") return said.slice(same)
+  return said.slice(
+    Math.max(
+      0,
+      said.slice(0, same).findLastIndex(({ role }) => role === "assistant")
+    )
+  )
+}
+
+// ---------------------------------------------------------------- messages without an answer
+
+/** Paused runs of histories in this process, whose messages are added before the next message. */
+const pausedRuns = new WeakMap<History, Set<string>>()
+
+/** Adds what a run did that has no answer. A paused run waits for its own answer first. */
+const noteUnanswered = Effect.fnUntraced(function* (talk: Talk): Effect.fn.Return<void, StoreError> {
+  const { history, runId } = talk
+  const state = yield* unansweredIn(talk, runId)
+  if (state?.status.type !== "paused") return state === undefined ? undefined : yield* addUnanswered(talk, state)
+  const paused = pausedRuns.get(history) ?? new Set()
+  pausedRuns.set(history, paused.add(runId))
+})
+
+/** Adds what paused runs did before another message is asked. */
+const addPaused = Effect.fnUntraced(function* (talk: Talk): Effect.fn.Return<void, StoreError> {
+  const paused = pausedRuns.get(talk.history) ?? []
+  for (const runId of paused) {
+    if (runId === talk.runId) continue
+    const state = yield* unansweredIn(talk, runId)
+    if (state !== undefined) yield* addUnanswered(talk, state)
+    pausedRuns.get(talk.history)?.delete(runId)
+  }
+})
+
+/** Returns the state of a run that has no answer. Unknown for a kernel of another copy of this package. */
+const unansweredIn = ({ built }: Talk, runId: string): Effect.Effect<RunState | undefined, StoreError> => {
+  const store = Option.getOrUndefined(Context.getOption(built, RunStore))
+  if (store === undefined) return Effect.succeed(undefined)
+  return Effect.map(store.load(runId), (found) => {
+    const state = Option.getOrUndefined(found)
+    return state?.status.type === "completed" ? undefined : state
+  })
+}
+
+/** Adds the messages of a run so far. Calls in flight get a result that says so. */
+const addUnanswered = Effect.fnUntraced(function* (
+  { history, media }: Talk,
+  state: RunState
+): Effect.fn.Return<void, StoreError> {
+  const [asked, ...said] = yield* embedded(Histories.ofState(state).slice(state.history), media)
+  const unsaid = unsaidOf(yield* history.toArray, asked, said)
+  if (unsaid.length > 0) yield* history.append(unsaid, `${state.runId}:${state.revision}`)
 })
 
 /** Gives a resumed run access to the media of its conversation again. */

@@ -233,6 +233,22 @@ describe("A2a", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("knows in its next message the call for which the last one still waits", () =>
+    Effect.gen(function* () {
+      const mock = MockProvider.make().onCall((request) =>
+        JSON.stringify(request.messages).includes("Never mind")
+          ? "Not paid."
+          : { calls: [{ name: "pay", params: { to: "Eva" } }] }
+      )
+      const { url } = yield* serve({ with: asks, model: mock })
+      const client = yield* clientOf(url)
+      const first = yield* send(client, text("Pay Eva."))
+      assert.strictEqual(stateOf(first), "TASK_STATE_INPUT_REQUIRED")
+      yield* send(client, text("Never mind.", { contextId: first.contextId }))
+      assert.include(JSON.stringify(mock.messagesAt(1)), "This call was not run.")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("reports a failed task without internals", () =>
     Effect.gen(function* () {
       const model = MockProvider.make().failOnStep(0, "invalid_request", "the key sk-secret is wrong")

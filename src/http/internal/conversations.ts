@@ -9,11 +9,11 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
+import * as ChatHistory from "../../ChatHistory.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
 import { sha256 } from "../../kit/sha256.ts"
 import * as EmbeddedMedia from "../../store-kit/EmbeddedMedia.ts"
 import type { Message } from "../../Message.ts"
-import * as RunState from "../../RunState.ts"
 import { Conflict, type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type { Head, Start } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
@@ -155,8 +155,8 @@ export const leave = (runs: CallerRuns, runId: string, exit: Exit.Exit<unknown, 
   Exit.hasInterrupts(exit) ? Effect.ignore(runs.cancel(runId, "the page left")) : Effect.void
 
 /**
- * Returns the messages of a run and of the conversation before it, with their media. Returns none for a run that cannot
- * be read.
+ * Returns the messages of a run and of the conversation before it, with their media: also those of a turn that was
+ * interrupted, whose calls get a result that says so. Returns none for a run that cannot be read.
  */
 export const messagesOf = Effect.fnUntraced(function* (
   runs: CallerRuns,
@@ -165,7 +165,7 @@ export const messagesOf = Effect.fnUntraced(function* (
   const found = yield* Effect.option(runs.state(runId))
   if (found._tag === "None") return undefined
   const state = found.value
-  const messages = state.input.concat(state.turns.flatMap(RunState.messagesOf))
+  const messages = ChatHistory.ofState(state)
   const store = yield* runs.mediaOf(state.rootRunId)
   return yield* Effect.forEach(messages, (message) => EmbeddedMedia.ofMessage(message, store))
 }, Effect.scoped)
