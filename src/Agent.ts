@@ -368,7 +368,7 @@ export function make<
   C = never
 >(
   options: Options<R, S, Output, Members, C> & SchemaOf<Output> & ContextFor<Members, C>
-): Agent<OutputOf<Output>, SkillsOf<S, Members>, R | ServicesOf<S, Members>, C>
+): Agent<OutputOf<Output>, SkillsOf<S, Members>, NoInfer<R> | ServicesOf<S, Members>, NoInfer<C>>
 export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unknown, unknown> {
   return {
     name: options.name ?? "agent",
