@@ -41,8 +41,8 @@ const counts = /* @__PURE__ */ lazily(() => {
     /** Output tokens that were spent on thinking. */
     reasoningTokens: Count,
     /**
-     * A reply was cut before its vendor reported its usage: the output is estimated from what arrived. A sum is partial
-     * as soon as one of its usages is.
+     * A reply was cut before its vendor reported its usage: the output is estimated from what arrived, and the input
+     * too unless it was reported first. A sum is partial as soon as one of its usages is.
      */
     partial: Schema.optionalKey(Schema.Literal(true))
   })

@@ -4,6 +4,7 @@ import { Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Model, type Provider, RunCodec, RunStore, type StreamPart } from "kernai"
 import { MockProvider } from "kernai/testing"
+import { command } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
 import { readingOf } from "../support/provider.ts"
 import { told } from "../support/toolbox.ts"
@@ -30,6 +31,8 @@ const hanging: Provider.ProviderShape = {
 }
 
 const usage = { inputTokens: 50, cachedTokens: 20, outputTokens: 14, reasoningTokens: 0, partial: true } as const
+
+const estimated = { inputTokens: 11, cachedTokens: 0, outputTokens: 14, reasoningTokens: 0, partial: true } as const
 
 const lost = new KernelError.ProviderError({ provider: "cut", reason: "disconnected", detail: "" })
 
@@ -103,7 +106,7 @@ describe("a reply that is cut", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
-  it.effect("counts nothing when its vendor reports usage only at the end", () =>
+  it.effect("counts an estimate, marked as partial, when its vendor reports usage only at the end", () =>
     Effect.gen(function* () {
       const silent: Provider.ProviderShape = {
         name: "silent",
@@ -112,7 +115,71 @@ describe("a reply that is cut", () => {
       const fiber = yield* Effect.forkChild(Kernel.run(agent, "hi", { provider: silent, runId: "run" }))
       yield* TestClock.adjust("1 second")
       yield* Fiber.interrupt(fiber)
-      assert.strictEqual((yield* stored).usage.inputTokens, 0)
+      // "Answer." and "hi" are three tokens, and each message is four more.
+      assert.deepStrictEqual((yield* stored).usage, { ...estimated, outputTokens: 14 })
+    }).pipe(Effect.provide(kernel()))
+  )
+})
+
+describe("a reply that is cancelled", () => {
+  const running = Effect.fnUntraced(function* (options: { readonly signal?: AbortSignal }) {
+    const fiber = yield* Effect.forkChild(
+      Effect.exit(Kernel.run(agent, "hi", { provider: hanging, runId: "run", ...options }))
+    )
+    yield* TestClock.adjust("1 second")
+    return fiber
+  })
+
+  it.effect("by `Kernel.cancel` stores what it used behind its cancellation, and counts it after a resume", () =>
+    Effect.gen(function* () {
+      const fiber = yield* running({})
+      yield* Kernel.cancel("run")
+      yield* Fiber.join(fiber)
+      const state = yield* stored
+      assert.strictEqual(state.status.type, "cancelled")
+      assert.deepStrictEqual(state.usage, usage)
+      assert.strictEqual(state.costUsd, 50 + 2 * 14)
+      const provider = MockProvider.make("here")
+      const again = yield* Effect.flip(
+        Kernel.resume({ ...agent, budget: { ...agent.budget, maxTokens: 60 } }, "run", { provider })
+      )
+      assert.deepInclude(again, { _tag: "BudgetExhaustedError", used: 64, limit: 60 })
+      assert.strictEqual(provider.callCount, 0)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("by a signal stores what it used", () =>
+    Effect.gen(function* () {
+      const abort = new AbortController()
+      const fiber = yield* running({ signal: abort.signal })
+      abort.abort()
+      yield* Fiber.join(fiber)
+      const state = yield* stored
+      assert.strictEqual(state.status.type, "cancelled")
+      assert.deepStrictEqual(state.usage, usage)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("in a child run stores what the child used", () =>
+    Effect.gen(function* () {
+      const asked = Agent.make({ name: "asked", instructions: "Answer.", model })
+      const parent = Agent.make({ instructions: "Ask.", model, agents: [asked] })
+      let calls = 0
+      const provider: Provider.ProviderShape = {
+        name: "slow",
+        stream: (request) =>
+          ++calls === 1 ? MockProvider.make(command("asked", '{"input":"?"}')).stream(request) : hanging.stream(request)
+      }
+      const fiber = yield* Effect.forkChild(Effect.exit(Kernel.run(parent, "hi", { provider, runId: "run" })))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(calls, 2)
+      yield* Kernel.cancel("run")
+      yield* Fiber.join(fiber)
+      const store = yield* RunStore.RunStore
+      const [child] = (yield* store.list({ rootRunId: "run" })).filter(({ runId }) => runId !== "run")
+      const state = yield* Effect.flatMap(store.load(child?.runId ?? ""), Effect.fromOption)
+      assert.strictEqual(state.status.type, "cancelled")
+      assert.deepStrictEqual(state.usage, usage)
     }).pipe(Effect.provide(kernel()))
   )
 })

@@ -257,7 +257,8 @@ class ReplyReading {
   /** Returns the reply received so far. Its usage is null if the provider reported none. */
   reply(): ModelReply {
     const reply = this.#open().end()
-    const usage = reply.finish === undefined ? cutUsage(reply) : (Usage.fromAi(reply.finish.usage) ?? null)
+    const usage =
+      reply.finish === undefined ? cutUsage(reply, this.call.request) : (Usage.fromAi(reply.finish.usage) ?? null)
     const { price } = this.call.request.model
     return {
       reply,

@@ -8,12 +8,13 @@ import * as Contents from "../../Content.ts"
 import type { Reply } from "../../Dialect.ts"
 import { ProviderError } from "../../KernelError.ts"
 import type { ModelCall } from "../../Middleware.ts"
-import type { StreamPart } from "../../StreamPart.ts"
+import type { Request } from "../../Provider.ts"
+import { type StreamPart, unreported } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
 import { redact } from "../../kit/redact.ts"
 import { freeze } from "../../kit/snapshot.ts"
 import { shorten } from "../../kit/text.ts"
-import { estimate } from "../prompt/tokenEstimate.ts"
+import { estimate, ofTools } from "../prompt/tokenEstimate.ts"
 import type { Intent } from "./meaning.ts"
 import type { Draft, LiveEvent } from "../run/publish.ts"
 import { type MediaError, type ReplyError, type Run, carry, currentTurn } from "../run/run.ts"
@@ -115,22 +116,27 @@ export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply
 }
 
 /**
- * Returns the usage of a reply that was cut off by an interruption, a lost connection or a reader that stopped. Null if
- * the vendor reported none.
+ * Returns the usage of a reply that was cut off by an interruption, a lost connection or a reader that stopped, marked
+ * as partial. Null if nothing arrived.
  *
- * Vendors charge for such a reply. Some report the tokens of the prompt first; then these count, with an estimate of
- * the output that arrived, and the usage is marked as partial. If the vendor reports only at the end, the usage is
- * unknown.
+ * Vendors charge for such a reply. Some report the tokens of the prompt first; of others they are estimated. The output
+ * is estimated from what arrived.
  */
-export const cutUsage = (reply: Reply): Usage.Usage | null => {
+export const cutUsage = (reply: Reply, { messages, tools }: Request): Usage.Usage | null => {
   const { content, reported } = reply
-  if (reported === undefined) return null
-  const { inputTokens, outputTokens } = reported
-  const arrived = !hasBegun(reply) ? 0 : estimate({ role: "assistant", content })
-  const total = Math.max(arrived, outputTokens.total ?? 0)
-  const usage = Usage.fromAi({ inputTokens, outputTokens: { ...outputTokens, total } })
+  const isBegun = hasBegun(reply)
+  if (reported === undefined && !isBegun) return null
+  const { inputTokens, outputTokens } = reported ?? unreported
+  const output = isBegun ? estimate({ role: "assistant", content }) : 0
+  const usage = Usage.fromAi({
+    inputTokens: reported === undefined ? { total: estimatePrompt(messages) + ofTools(tools) } : inputTokens,
+    outputTokens: { ...outputTokens, total: Math.max(output, outputTokens.total ?? 0) }
+  })
   return usage === undefined ? null : { ...usage, partial: true }
 }
+
+const estimatePrompt = (messages: Request["messages"]): number =>
+  messages.reduce((sum, message) => sum + estimate(message), 0)
 
 const firstOf = (answers: ReadonlyArray<Effect.Effect<boolean>>): Effect.Effect<boolean> =>
   answers.reduceRight<Effect.Effect<boolean>>(

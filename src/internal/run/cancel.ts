@@ -18,12 +18,14 @@ import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import { type RunState, advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { redact } from "../../kit/redact.ts"
+import { expenseOf } from "../state/expenses.ts"
 import { stepOf } from "../state/state.ts"
 import { foldFrom } from "../../store-kit/StoreRules.ts"
 import { stored, treeOf } from "../../store-kit/StoredRuns.ts"
 import { patient } from "../../store-kit/internal/storeGuard.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { cancelled } from "./conclude.ts"
+import { timeOf } from "./publish.ts"
 import type { Run } from "./run.ts"
 
 /**
@@ -79,6 +81,32 @@ export const cancellationOf = (run: Run): Effect.Effect<RunCancelled | undefined
 /** Publishes the cancellation of a root run, and cancels child runs that were created in the meantime. */
 export const afterCancellation = (run: Run, { by, reason }: RunCancelled): Effect.Effect<void, CancelError> =>
   Effect.andThen(publishCancellation(run), cancel(run.store, run.state.runId, { by, reason, workerId: run.holder }))
+
+/**
+ * Stores what a cancelled run used before it stopped, behind its cancellation. A run that was not cancelled, or was
+ * resumed in the meantime, stays as it is.
+ */
+export const storeLateExpense = Effect.fnUntraced(function* (
+  run: Run
+): Effect.fn.Return<void, ConcurrentAppendError | StoreError> {
+  const spent = expenseOf([...run.records, { delta: run.next, events: [] }])
+  if (spent === undefined) return
+  const { runId } = run.state
+  const state = yield* stored(run.store, runId).pipe(Effect.catchTag("RunNotFound", () => Effect.undefined))
+  if (state?.status.type !== "cancelled") return
+  const revision = state.revision + 1
+  const createdAt = timeOf(run)
+  const record: RunRecord = {
+    runId,
+    revision,
+    op: "phase",
+    events: [],
+    delta: { spent },
+    createdAt,
+    workerId: run.workerId
+  }
+  yield* Effect.catchTag(run.store.append([record], advance(state, record)), "RunExists", Effect.die)
+})
 
 /** The writer of a cancellation. */
 interface Writer {

@@ -68,8 +68,11 @@ const appendPending = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<v
     return publish(run, events)
   }
   run.failed = exit.cause.reasons.find(Cause.isFailReason)?.error
-  // A store that died may have stored nothing, so the records are sent once more when the run stops.
-  if (run.failed?._tag === "StoreError" && run.failed.reason === "invalid") run.records = records.concat(run.records)
+  // A store that died may have stored nothing, so the records are sent once more when the run stops. Of records behind
+  // a cancellation, the usage is still stored.
+  const { failed: fault } = run
+  const isKept = fault?._tag === "ConcurrentAppendError" || (fault?._tag === "StoreError" && fault.reason === "invalid")
+  if (isKept) run.records = records.concat(run.records)
   return yield* exit
 })
 

@@ -16,7 +16,7 @@ import { ask, hookArgs } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type Run, noDelta } from "./run.ts"
-import { afterCancellation, cancellationOf } from "./cancel.ts"
+import { afterCancellation, cancellationOf, storeLateExpense } from "./cancel.ts"
 
 /** Fails a run for a reason found outside the loop. */
 export const failWith = <E extends KernelError>(
@@ -31,7 +31,7 @@ export const stopped = Effect.fnUntraced(function* <E extends KernelError>(
 ): Effect.fn.Return<never, E | RunCancelled | FlushError> {
   if (Cause.hasInterruptsOnly(cause)) {
     recordSpent(run)
-    yield* Effect.ignore(flush(run))
+    yield* Effect.ignore(Effect.catchTag(flush(run), "ConcurrentAppendError", () => storeLateExpense(run)))
     return yield* Effect.failCause(cause)
   }
   const error = soundIn(cause)
@@ -40,6 +40,7 @@ export const stopped = Effect.fnUntraced(function* <E extends KernelError>(
       return yield* fencedOut(run, cause)
     case "RunCancelled":
       yield* Effect.ignore(afterCancellation(run, error))
+      yield* Effect.ignore(storeLateExpense(run))
       break
     // Another worker owns the run, so nothing more may be written.
     case "AgentCrashError":
@@ -73,6 +74,7 @@ const fencedOut = Effect.fnUntraced(function* <E extends KernelError>(
   run: Run,
   cause: Cause.Cause<E>
 ): Effect.fn.Return<never, E | RunCancelled | FlushError> {
+  if (run.state.depth > 0) yield* Effect.ignore(storeLateExpense(run))
   const cancelled = run.state.depth > 0 ? undefined : yield* Effect.orElseSucceed(cancellationOf(run), () => undefined)
   return yield* cancelled === undefined ? Effect.failCause(cause) : failWith(run, cancelled)
 })

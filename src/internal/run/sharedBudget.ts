@@ -134,10 +134,6 @@ export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect
 export const spentOf = (used: Usage.Expense | undefined): Spent =>
   used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
 
-/** Adds an expense to a sum, if there is one yet. */
-export const plusExpense = (sum: Usage.Expense | undefined, { costUsd, usage }: Usage.Expense): Usage.Expense =>
-  sum === undefined ? { usage, costUsd } : { usage: Usage.add(sum.usage, usage), costUsd: sum.costUsd + costUsd }
-
 interface Level {
   calls: number
   largest: Spent | undefined
