@@ -27,8 +27,10 @@ import type {
 import { askPolicy, decided, effectOf, shows } from "./internal/policy/decision.ts"
 import { closeOver } from "./kit/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
+import { paramsOf } from "./internal/skill/skillInput.ts"
 import type { Answerers, Caller } from "./internal/words/caller.ts"
 import { ConfigInvalid } from "./KernelError.ts"
+import type { Made } from "./Skill.ts"
 
 export type { Answerers, Caller, Decision, Outcome, PolicyCall, PolicyScope, PolicyShape, Rule, Rules }
 
@@ -244,6 +246,37 @@ export const layer = <E, R>(
       }
     })
   )
+
+/**
+ * Decides about the calls of one skill, with its input decoded, and allows all others. An input that does not fit the
+ * skill is allowed, because the skill rejects it. Pass the result to `layer`.
+ *
+ * @example
+ * const limit = Policy.for(pay, ({ amount }, { context }) =>
+ *   amount > 100 ? Policy.confirm("it costs much", { by: { roles: ["finance"] } }) : Policy.allowed
+ * )
+ * const PolicyLive = Policy.layer(limit)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+const for_ = <Name extends string, I, O, S, P, D, E = never, R = never>(
+  skill: Made<Name, I, O, S, P, D>,
+  decide: (input: I, call: PolicyCall) => Decision | Effect.Effect<Decision, E, R>
+): ((call: PolicyCall) => Effect.Effect<Decision, E, R | D>) => {
+  return (call) =>
+    call.kind !== "skill" || call.name !== skill.name
+      ? Effect.succeed(allowed)
+      : Effect.matchEffect(skill.decode(paramsOf(skill, call.input)), {
+          onFailure: () => Effect.succeed(allowed),
+          onSuccess: (input) => {
+            const decision = decide(input, call)
+            return Effect.isEffect(decision) ? decision : Effect.succeed(decision)
+          }
+        })
+}
+
+export { for_ as for }
 
 /**
  * Creates a policy from rules. It combines with others, as `layer` does.

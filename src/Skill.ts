@@ -212,8 +212,17 @@ export interface AnySkill<out R = never> {
  * @category models
  * @since 0.1.0
  */
-export interface Made<out Name extends string, in out Input, out Output, out R, out P = unknown> extends AnySkill<R> {
+export interface Made<
+  out Name extends string,
+  in out Input,
+  out Output,
+  out R,
+  out P = unknown,
+  out D = unknown
+> extends AnySkill<R> {
   readonly name: Name
+  /** Decodes the input without executing it. Needs the services of its schema only. */
+  readonly decode: (input: JsonObject) => Effect.Effect<Input, InvalidArguments, D>
   readonly "~kernai/Skill": {
     readonly _Input: (_: Input) => Input
     readonly _Output: (_: never) => Output
@@ -324,7 +333,7 @@ export function make<
     readonly progress?: undefined
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], Json>
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], Json, S["DecodingServices"]>
 export function make<
   const Name extends string,
   S extends Schema.Constraint,
@@ -342,7 +351,7 @@ export function make<
     readonly progress: P
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K, P["Type"]>>) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], P["Type"]>
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], P["Type"], S["DecodingServices"]>
 export function make<const Name extends string, S extends Schema.Constraint, A, E, R>(
   name: Name,
   options: Options & {
@@ -352,7 +361,7 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
       context: CallScope & Settings.AnySettings & Reporting<unknown>
     ) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"]> {
+): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], unknown, S["DecodingServices"]> {
   const input = Input.fromSchema(options.input)
   const contextOf = contexts(name, options)
   const decode = (params: JsonObject, dialect?: DialectName) =>
@@ -361,6 +370,7 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
     name,
     options,
     input,
+    (params) => decode(params),
     (params, scope) =>
       Effect.suspend(() =>
         Effect.flatMapEager(decode(params, scope.dialect), (value) => options.execute(value, contextOf(scope)))
@@ -416,7 +426,7 @@ export function dynamic<
     readonly inputSchema: JsonObject
     readonly execute: (input: JsonObject, context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
-): Made<Name, JsonObject, A, R>
+): Made<Name, JsonObject, A, R, unknown, never>
 export function dynamic<const Name extends string, A, E, R>(
   name: Name,
   options: Options & {
@@ -426,9 +436,9 @@ export function dynamic<const Name extends string, A, E, R>(
       context: CallScope & Settings.AnySettings & Reporting<unknown>
     ) => Effect.Effect<A, E, R>
   }
-): Made<Name, JsonObject, A, R> {
+): Made<Name, JsonObject, A, R, unknown, never> {
   const contextOf = contexts(name, options)
-  return assemble(name, options, Input.fromJsonSchema(options.inputSchema), (params, scope) =>
+  return assemble(name, options, Input.fromJsonSchema(options.inputSchema), Effect.succeed, (params, scope) =>
     Effect.suspend(() => options.execute(params, contextOf(scope)))
   )
 }
@@ -547,13 +557,14 @@ const contexts = (
 const unheard = () => Effect.void
 
 /** Builds a skill from its options, its input and its call. Defaults are the most cautious choices. */
-const assemble = <Name extends string, I, A, R>(
+const assemble = <Name extends string, I, A, R, D>(
   name: Name,
   options: Options,
   input: Input.Input,
+  decode: Made<Name, I, A, R, never, D>["decode"],
   call: AnySkill<R>["call"],
   normalize?: AnySkill<R>["normalize"]
-): Made<Name, I, A, R, never> => {
+): Made<Name, I, A, R, never, D> => {
   const listing = Input.lazy(() => listingOf(name, options, input))
   const effects = options.effects ?? "write"
   return {
@@ -582,6 +593,7 @@ const assemble = <Name extends string, I, A, R>(
       return listing()
     },
     parameters: input.parameters,
+    decode,
     ...(normalize === undefined ? {} : { normalize }),
     ...(options.failure === undefined ? {} : { encodeFailure: encoder(options.failure) }),
     call

@@ -12,6 +12,45 @@ const decide = (given: Policy.Rules, asked: Policy.PolicyCall) => Effect.runSync
 const words = (given: Policy.Rules, asked: Policy.PolicyCall) => decide(given, asked)._tag
 const refused = (given: Policy.Rules) => Result.getOrThrow(Result.flip(Policy.rules(given)))
 
+describe("Policy.for", () => {
+  const pay = Skill.make("pay", {
+    description: "Pays",
+    input: Schema.Struct({ amount: Schema.FiniteFromString }),
+    execute: ({ amount }) => Effect.succeed(`paid ${amount}`)
+  })
+  const limit = Policy.for(pay, ({ amount }, { context }) =>
+    amount > Number(context["limit"] ?? 100) ? Policy.confirm(`${amount} is much`) : Policy.allowed
+  )
+
+  it.effect("decides about the calls of one skill by its decoded input, and allows all others", () =>
+    Effect.gen(function* () {
+      const tagOf = (asked: Policy.PolicyCall) => Effect.map(limit(asked), ({ _tag }) => _tag)
+      assert.strictEqual(yield* tagOf(call("pay", { amount: "99" })), "Allowed")
+      assert.deepStrictEqual(yield* limit(call("pay", { amount: "101" })), Policy.confirm("101 is much"))
+      assert.strictEqual(yield* tagOf({ ...call("pay", { amount: "101" }), context: { limit: 200 } }), "Allowed")
+      assert.strictEqual(yield* tagOf(call("send", { amount: "101" })), "Allowed")
+      assert.strictEqual(yield* tagOf({ ...call("pay", { amount: "101" }), kind: "agent" }), "Allowed")
+      assert.strictEqual(yield* tagOf(call("pay", { amount: "much" })), "Allowed")
+    })
+  )
+
+  it.effect("may ask a service, and denies if that fails", () =>
+    Effect.gen(function* () {
+      const provider = MockProvider.make(
+        `<block type="command" name="pay">{"amount": "1"}</block>`,
+        "<final>ok</final>"
+      )
+      const broken = Policy.layer(Policy.for(pay, () => Effect.fail("no answer")))
+      const agent = Agent.make({ instructions: "", model: "m", skills: [pay] })
+      const { calls } = yield* Effect.provide(Kernel.run(agent, "?", { provider }), broken)
+      assert.deepStrictEqual(
+        calls.map(({ error }) => error),
+        ["policy_error"]
+      )
+    }).pipe(Effect.provide(Layer.provide(Kernel.layerNoProvider, ports(pay))))
+  )
+})
+
 describe("Policy.rules", () => {
   it("checks deny before confirm and confirm before allow, with the reason of the first match (AC-19)", () => {
     const given: Policy.Rules = {

@@ -2,6 +2,7 @@
  * What users rely on the compiler for: names, inputs, outputs and services of skills.
  */
 import { Context, Effect, Layer, type Redacted, Schema, SchemaGetter } from "effect"
+import * as Policy from "../src/Policy.ts"
 import * as Protocol from "../src/Protocol.ts"
 import * as ProtocolRegistry from "../src/ProtocolRegistry.ts"
 import * as Skill from "../src/Skill.ts"
@@ -291,3 +292,22 @@ export const misreports = Skill.make("misreports", {
   // @ts-expect-error the skill reports a percentage
   execute: (_, { progress }) => progress({ part: 1 })
 })
+
+// ---------------------------------------------------------------- policies
+
+const pays = Skill.make("pays", {
+  description: "",
+  input: Schema.Struct({ amount: Schema.FiniteFromString, due: Schema.Date }),
+  execute: () => Effect.as(Library, "paid")
+})
+const limited = Policy.for(pays, ({ amount, due }, { caller, context }) => {
+  yes<Equal<typeof amount, number>>()
+  yes<Equal<typeof due, Date>>()
+  return amount > 100 && context["isOpen"] === true && caller?.id !== "eva" ? Policy.confirm("?") : Policy.allowed
+})
+// The policy needs what decodes the input, and not what executes the skill.
+yes<Equal<ReturnType<typeof limited>, Effect.Effect<Policy.Decision>>>()
+export const answered = Policy.layer(Policy.for(pays, () => Calendar.use(() => Effect.succeed(Policy.allowed))))
+yes<Equal<typeof answered, Layer.Layer<never, never, Calendar>>>()
+// @ts-expect-error the skill has no such field
+export const misspelt = Policy.for(pays, ({ amout }) => (amout === 1 ? Policy.allowed : Policy.denied("")))

@@ -69,6 +69,17 @@ export interface Options<R = never> {
    * requests with one are rejected.
    */
   readonly context?: ((caller: Caller, sent: JsonObject) => JsonObject) | undefined
+  /**
+   * Decides whether a caller may see a run that another caller started, by the head of its root run: its events, its
+   * questions, its result and its media. Such a run is addressed by its whole id; lists hold a caller's own runs only.
+   * Default: operators see every run, and others only their own.
+   */
+  readonly maySee?: ((caller: Caller, run: RunHead) => Effect.Effect<boolean>) | undefined
+  /**
+   * Decides whether a caller may answer a question, in addition to the policies of the run (`Policy.confirm`). Default:
+   * a caller answers the questions of its own runs, and of others those for which a policy names who may answer.
+   */
+  readonly mayAnswer?: ((caller: Caller, question: OpenQuestion, run: RunHead) => Effect.Effect<boolean>) | undefined
   /** Limits on callers. Omitted ones keep their defaults. */
   readonly limits?: Partial<CallerLimits> | undefined
 }

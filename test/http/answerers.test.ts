@@ -1,6 +1,6 @@
 /** Who may answer over HTTP, useChat, AG-UI and A2A: the same rule at each of them. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { Agent, Policy, Skill } from "kernai"
 import { A2a, Access, AgUi, AiSdkUi } from "kernai/http"
@@ -128,6 +128,63 @@ describe("an answer to the question of one's own run", () => {
       assert.strictEqual(task?.status?.state, "TASK_STATE_INPUT_REQUIRED", asked.text)
       const answered = yield* send([{ data: { approved: true } }], { taskId: task.id, contextId: task.contextId })
       assert.include(answered.text, "may not answer")
+    }).pipe(Effect.scoped)
+  )
+})
+
+describe("the rules of a host", () => {
+  const path = (runId: string) => `/runs/${encodeURIComponent(runId)}`
+  const get = (url: string, token: string) =>
+    Effect.promise(async () => (await fetch(url, { headers: { authorization: `Bearer ${token}` } })).status)
+
+  it.live("show a run of another caller, who answers what its policy admits and cannot cancel it", () =>
+    Effect.gen(function* () {
+      const maySee = (caller: Access.Caller) => Effect.succeed(caller.roles?.includes("finance") === true)
+      const { url } = yield* serve({ ...setup, model: payAndSay(), options: { maySee } })
+      const eva = yield* clientOf(url, tokenOf("eva"))
+      const bob = yield* clientOf(url, tokenOf("bob"))
+      const runId = yield* eva.start("clerk", "Pay.")
+      yield* waits(eva, runId)
+      for (const part of ["", "/questions", "/events?until=rest"]) {
+        assert.strictEqual(yield* get(`${url}${path(runId)}${part}`, "bob"), 200)
+        assert.strictEqual(yield* get(`${url}${path(runId)}${part}`, "carl"), 404)
+      }
+      assert.deepStrictEqual((yield* bob.list()).runs, [])
+      assert.strictEqual((yield* post(`${url}${path(runId)}/cancel`, "bob", {})).status, 404)
+      const [question] = yield* bob.questions(runId)
+      const answers = [{ callId: question?.callId ?? "", approved: true }]
+      assert.strictEqual((yield* post(`${url}${path(runId)}/answers`, "carl", { answers })).status, 404)
+      assert.strictEqual((yield* post(`${url}${path(runId)}/answers`, "bob", { answers })).status, 204)
+      const events = yield* Stream.runCollect(eva.follow(runId, { until: "end" }))
+      assert.strictEqual(events.at(-1)?.type, "run_completed")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("decide who may answer, in addition to the policies, and viewers answer nothing by themselves", () =>
+    Effect.gen(function* () {
+      const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+      const access = Access.bearer((token) => Effect.succeed(Option.fromNullishOr(callers[Redacted.value(token)])))
+      const given = { ...setup, model: payAndSay(), with: Layer.merge(access, asks) }
+      const mayAnswer = (caller: Access.Caller) => Effect.succeed(caller.id === "bob")
+      const maySee = () => Effect.succeed(true)
+      for (const [options, statuses] of [
+        [{ maySee }, { bob: 403, eva: 204 }],
+        [
+          { maySee, mayAnswer },
+          { eva: 403, carl: 403, bob: 204 }
+        ]
+      ] as const) {
+        const { url } = yield* serve({ ...given, options })
+        const eva = yield* clientOf(url, tokenOf("eva"))
+        const runId = yield* eva.start("clerk", "Pay.")
+        yield* waits(eva, runId)
+        const [question] = yield* eva.questions(runId)
+        const answers = [{ callId: question?.callId ?? "", approved: true }]
+        for (const [token, status] of Object.entries(statuses)) {
+          const answered = yield* post(`${url}${path(runId)}/answers`, token, { answers })
+          assert.strictEqual(answered.status, status, token)
+        }
+      }
     }).pipe(Effect.scoped)
   )
 })

@@ -9,7 +9,7 @@ import * as Kernel from "../../Kernel.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { type RunHead, RunStore } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
-import { type HttpProblem, NotFound } from "../HttpProblem.ts"
+import { Forbidden, type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { CallerRuns, FollowAt } from "../ServedRuns.ts"
 import type { ServerResources } from "./serverResources.ts"
@@ -29,6 +29,7 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
   const shown = shownTo(caller)
   const idOf = (name: string) => runIdOf(caller, name)
   const head = (name: string) => headOf(resources, caller, name)
+  const follow = (runId: string, options: FollowAt) => following(resources, runId, options, shown)
   /** Runs an operation on a run of the caller. */
   const on = <A>(name: string, verb: (head: RunHead) => Effect.Effect<A, HttpProblem>) =>
     Effect.flatMap(head(name), verb)
@@ -43,13 +44,16 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
     state,
     start: (request) => start(resources, caller, request),
     list: (query) => listOf(resources, caller, query),
-    // The id is the caller's own. The stream fails if the run does not exist.
-    follow: (name, options = {}) => following(resources, idOf(name), options, shown),
+    follow: (name, options = {}) =>
+      resources.maySee === undefined
+        ? // The id is the caller's own. The stream fails if the run does not exist.
+          follow(idOf(name), options)
+        : Stream.unwrap(Effect.map(head(name), ({ runId }) => follow(runId, options))),
     place: resources.places(caller.id),
     questions: (name) => on(name, ({ runId }) => asProblem(runId)(onStore(Kernel.questions(runId)))),
-    answer: (name, body) => on(name, ({ runId }) => answer(resources, caller, runId, body)),
+    answer: (name, body) => on(name, (head) => answer(resources, caller, head, body)),
     cancel: (name, reason) =>
-      on(name, ({ runId }) =>
+      Effect.flatMap(ownHead(resources, caller, name), ({ runId }) =>
         asProblem(runId)(onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
       ),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, resources.agents)),
@@ -60,13 +64,27 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
 }
 
 /** Returns the head of a run, if it is the caller's own. */
-const headOf = ({ store }: ServerResources, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {
+const ownHead = ({ store }: ServerResources, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {
   const runId = runIdOf(caller, name)
   return Effect.flatMap(asProblem(runId)(store.head(runId)), orMissing(runId)).pipe(
     Effect.filterOrFail(
       (head) => isOwn(caller, head.rootRunId),
       () => new NotFound({ what: "run", id: runId })
     )
+  )
+}
+
+/** Returns the head of a run that the caller may see: its own, or by its whole id that of another caller. */
+const headOf = (resources: ServerResources, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {
+  const { maySee, store } = resources
+  const own = ownHead(resources, caller, name)
+  if (maySee === undefined || isOwn(caller, name)) return own
+  return Effect.catchTag(own, "NotFound", (missing) =>
+    Effect.gen(function* () {
+      const head = yield* Effect.flatMap(asProblem(name)(store.head(name)), orMissing(name))
+      const root = yield* Effect.flatMap(asProblem(name)(store.head(head.rootRunId)), orMissing(name))
+      return (yield* maySee(caller, root)) ? head : yield* missing
+    })
   )
 }
 
@@ -89,13 +107,34 @@ const following = (
     : Stream.filterMap(events, (event) => Result.fromNullishOr(shown(event), () => undefined))
 }
 
-const answer = (
+const answer = Effect.fnUntraced(function* (
   resources: ServerResources,
   caller: Caller,
-  runId: string,
+  head: RunHead,
   { answers, revision }: Bodies.Answers
-): Effect.Effect<void, HttpProblem> => {
-  const given = { revision, caller: stored(caller) }
-  const recorded = Effect.provideService(Kernel.answer(runId, answers, given), RunStore, resources.store)
-  return Effect.andThen(asProblem(runId)(recorded), resources.take(runId))
-}
+): Effect.fn.Return<void, HttpProblem> {
+  const { store } = resources
+  const { runId } = head
+  yield* checkAnswers(resources, caller, head, new Set(answers.map(({ callId }) => callId)))
+  const recorded = Kernel.answer(runId, answers, { revision, caller: stored(caller) })
+  yield* asProblem(runId)(Effect.provideService(recorded, RunStore, store))
+  yield* resources.take(runId)
+})
+
+/** Fails if the host does not let the caller answer one of these calls. Policies are asked when answers are recorded. */
+const checkAnswers = Effect.fnUntraced(function* (
+  { mayAnswer, store }: ServerResources,
+  caller: Caller,
+  head: RunHead,
+  callIds: ReadonlySet<string>
+): Effect.fn.Return<void, HttpProblem> {
+  const { rootRunId, runId } = head
+  if (mayAnswer === undefined && isOwn(caller, rootRunId)) return
+  const open = yield* asProblem(runId)(Effect.provideService(Kernel.questions(runId), RunStore, store))
+  for (const question of open) {
+    if (!callIds.has(question.callId)) continue
+    const isAllowed =
+      mayAnswer === undefined ? question.answerers !== undefined : yield* mayAnswer(caller, question, head)
+    if (!isAllowed) return yield* new Forbidden({ detail: `'${caller.id}' may not answer this question` })
+  }
+})

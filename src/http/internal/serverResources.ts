@@ -23,6 +23,8 @@ export interface ServerResources {
   readonly media: MediaStoreShape
   readonly limits: CallerLimits
   readonly context: Options["context"]
+  readonly maySee: Options["maySee"]
+  readonly mayAnswer: Options["mayAnswer"]
   readonly places: Places
   readonly uploads: Uploads
   /** Stores a new run of an agent. */
@@ -60,6 +62,8 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
     media,
     limits,
     context: options.context,
+    maySee: options.maySee,
+    mayAnswer: options.mayAnswer,
     places: places(limits),
     uploads: yield* uploads(media, limits.uploadTime),
     submit: (name, input, given) => {

@@ -56,7 +56,3 @@ const admits = (rule: Answerers, caller: Caller, owner: Caller | undefined): boo
 
 const isNamedBy = ({ callers = [], roles = [] }: Answerers, caller: Caller): boolean =>
   callers.includes(caller.id) || (caller.roles?.some((role) => roles.includes(role)) ?? false)
-
-/** Returns whether all rules name the caller, by id or by role. */
-export const isNamed = (rules: ReadonlyArray<Answerers> | undefined, caller: Caller): boolean =>
-  rules !== undefined && rules.every((rule) => isNamedBy(rule, caller))
