@@ -12,6 +12,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
@@ -517,14 +518,14 @@ const make = (built: Context.Context<Parts>): KernelShape => {
             Effect.flatMap(reopen(environment, state, agent, options), (media) =>
               withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
             )
-          )
+          ).pipe(Effect.ensuring(releaseEnded(environment, state)))
         )
       )
     )
 
   return {
     run: (agent, input, ...[options = {}]) => provided(run(agent, input, options, silent)),
-    submit: (agent, input, ...[options = {}]) => provided(begin(agent, input, options, silent, Starts.submit)),
+    submit: (agent, input, ...[options = {}]) => provided(begin(agent, input, options, silent, submitKept)),
     stream: (agent, input, ...[options = {}]) => events(agent, (sink) => provided(run(agent, input, options, sink))),
     resume: (agent, runId, options = {}) => provided(resumeWith(agent, runId, options, silent)),
     resumeStream: (agent, runId, options = {}) =>
@@ -555,6 +556,30 @@ const prepare = Effect.fnUntraced(function* (
   }
   return { beginning, media }
 })
+
+/** Stores a new run, and keeps its media until it has ended. */
+const submitKept = (environment: Environment, beginning: Starts.Beginning) => {
+  const { keep, release, size } = environment.media
+  const { runId } = beginning
+  if (keep === undefined) return Starts.submit(environment, beginning)
+  return Effect.flatMap(size, (count) =>
+    count === 0
+      ? Starts.submit(environment, beginning)
+      : Effect.andThen(
+          keep(runId),
+          Effect.onError(Starts.submit(environment, beginning), () => Effect.ignore(release([runId])))
+        )
+  )
+}
+
+/** Releases the media that a submitted run kept, once it has ended. A failed run may continue. */
+const releaseEnded = ({ media, store }: Environment, { rootRunId, runId }: RunState): Effect.Effect<void> => {
+  if (media.keep === undefined) return Effect.void
+  const ended = Effect.map(store.head(runId), (head) =>
+    Option.exists(head, ({ status: { type } }) => type === "completed" || type === "cancelled")
+  )
+  return Effect.ignore(Effect.flatMap(ended, (isOver) => (isOver ? media.release([rootRunId]) : Effect.void)))
+}
 
 /** Checks the context that a resume passes in, and opens the media of the run and of the runs it was forked from. */
 const reopen = Effect.fnUntraced(function* (

@@ -3,7 +3,8 @@
  *
  * Messages and journals refer to media by `fileId`; the bytes are stored once, here. All runs of a tree share the
  * bounded store of their root run. It also sees the application's own media, but not those of other trees. In memory,
- * the media of a tree are released when its root run stops in this process. A durable store (`FileMediaStore`,
+ * the media of a tree are released when its root run stops in this process, those of a submitted run when it has
+ * ended. A durable store (`FileMediaStore`,
  * `SqlMediaStore`) keeps them until `release`. Files are read when their bytes are requested; URLs are never fetched.
  *
  * @since 0.1.0

@@ -69,6 +69,11 @@ export interface MediaStoreShape {
   ) => Effect.Effect<MediaStoreShape, never, Scope.Scope>
   /** Deletes the media of root runs that will not continue. Ignores unknown ids. */
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+  /**
+   * Keeps the media of a root run that waits for a worker, until `release`. Only a store that drops media with their
+   * last scope has it.
+   */
+  readonly keep?: ((rootRunId: string) => Effect.Effect<void, LimitExceeded>) | undefined
 }
 
 /**
@@ -100,6 +105,8 @@ export interface Buckets {
   /** Opens the bucket of a root run. It is shared until the last scope that opened it closes. */
   readonly run: (rootRunId: string) => Effect.Effect<Bucket, never, Scope.Scope>
   readonly release: (rootRunIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+  /** See `MediaStoreShape.keep`. */
+  readonly keep?: MediaStoreShape["keep"]
 }
 
 /**
@@ -117,23 +124,30 @@ export const store = Effect.fnUntraced(function* (
     Effect.map(Effect.forEach([rootRunId, ...origins], buckets.run), ([own = buckets.application, ...others]) =>
       make(own, [...others, buckets.application])
     )
-  const make = (own: Bucket, others: ReadonlyArray<Bucket>) => shape({ own, others, readFile }, run, buckets.release)
+  const make = (own: Bucket, others: ReadonlyArray<Bucket>) => shape({ own, others, readFile }, run, buckets)
   return make(buckets.application, [])
 })
 
 /**
- * Creates buckets in memory. The bucket of a run is dropped when its last scope closes.
+ * Creates buckets in memory. The bucket of a run is dropped when its last scope closes, unless it is kept.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const memory = (): Buckets => {
   const held = new Map<string, InMemory & { holders: number }>()
+  const kept = new Set<string>()
   const hold = (runId: string) => {
     let there = held.get(runId)
     if (there === undefined) held.set(runId, (there = { ...inMemory(), holders: 0 }))
     there.holders++
     return there
+  }
+  const dropUnheld = (runId: string): void => {
+    const there = held.get(runId)
+    if (there === undefined || there.holders > 0 || kept.has(runId)) return
+    held.delete(runId)
+    there.clear()
   }
   return {
     application: inMemory().bucket,
@@ -143,16 +157,28 @@ export const memory = (): Buckets => {
           Effect.sync(() => hold(runId)),
           (there) =>
             Effect.sync(() => {
-              if (--there.holders > 0) return
-              held.delete(runId)
-              there.clear()
+              there.holders--
+              dropUnheld(runId)
             })
         ),
         ({ bucket }) => bucket
       ),
-    release: () => Effect.void
+    release: (runIds) =>
+      Effect.sync(() => {
+        for (const runId of runIds) if (kept.delete(runId)) dropUnheld(runId)
+      }),
+    keep: (runId) =>
+      Effect.suspend(() => {
+        if (kept.size >= mostKept)
+          return Effect.fail(new LimitExceeded({ limit: "runs that wait with media", value: mostKept }))
+        kept.add(runId)
+        return Effect.void
+      })
   }
 }
+
+/** Runs that may wait for a worker with media in this process. */
+const mostKept = 1_000
 
 /**
  * Shares the bucket of a run between concurrent scopes.
@@ -339,7 +365,11 @@ const admit = (
 }
 
 /** Creates a store that puts media in one bucket and looks them up in all. */
-const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreShape["release"]): MediaStoreShape => ({
+const shape = (
+  place: Place,
+  run: MediaStoreShape["run"],
+  { keep, release }: Pick<Buckets, "keep" | "release">
+): MediaStoreShape => ({
   put: (media) => put(place, media),
   get: (id) => Effect.map(find(place, id), Option.fromUndefinedOr),
   bytes: (id) => bytes(place, id),
@@ -348,7 +378,8 @@ const shape = (place: Place, run: MediaStoreShape["run"], release: MediaStoreSha
   list: place.own.list,
   size: place.own.size,
   run,
-  release
+  release,
+  keep
 })
 
 /** Retries up to `times` times, 100 ms apart. A `Schedule` would add half a KiB to every bundle. */

@@ -58,7 +58,8 @@ export const soundMedia = (store: MediaStore.MediaStoreShape): MediaStore.MediaS
   list: call("list", () => store.list),
   size: call("list", () => store.size),
   run: (rootRunId, origins) => Effect.map(store.run(rootRunId, origins), soundMedia),
-  release: (rootRunIds) => call("release", () => store.release(rootRunIds))
+  release: (rootRunIds) => call("release", () => store.release(rootRunIds)),
+  keep: store.keep
 })
 
 /** Errors of an append. After one, nothing else may be stored for the run. */
