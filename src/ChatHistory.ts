@@ -74,8 +74,8 @@ export const makeMemory = (before: ReadonlyArray<Message> = []): Effect.Effect<C
       append: kept.append,
       stream: Stream.unwrap(Effect.map(toArray, Stream.fromIterable)),
       toArray,
-      size: Effect.map(toArray, (messages) => messages.length),
-      last: (n) => Effect.map(toArray, (messages) => lastOf(messages, n)),
+      size: Effect.sync(() => kept.size()),
+      last: (n) => Effect.sync(() => kept.last(n)),
       clear: kept.clear
     }
   })
@@ -183,10 +183,17 @@ export const layerRunStore = (runIds: ReadonlyArray<string>): Layer.Layer<ChatHi
 
 // ---------------------------------------------------------------- helpers
 
-/** Messages appended in this process, each with its key. */
+/** A message appended in this process, with its key. */
+interface Added {
+  readonly message: Message
+  readonly key: string | undefined
+}
+
+/** Messages appended in this process. */
 class Kept {
-  #all: Array<{ readonly message: Message; readonly key: string | undefined }>
-  #messages: ReadonlyArray<Message> | undefined
+  #all: Array<Added>
+  /** The messages that were appended when all were last read. */
+  #read: ReadonlyArray<Message> = []
   readonly #keys = new Set<string>()
 
   constructor(before: ReadonlyArray<Message>) {
@@ -198,23 +205,29 @@ class Kept {
       const added = listOf(given)
       const refused = MessageText.refusal(added)
       if (refused !== undefined) return Effect.fail(refused)
-      if (key === undefined || !this.#keys.has(key)) {
-        for (const message of added) this.#all.push({ message, key })
-        this.#messages &&= extended(this.#messages, added)
-      }
+      if (key === undefined || !this.#keys.has(key)) for (const message of added) this.#all.push({ message, key })
       if (key !== undefined) this.#keys.add(key)
       return Effect.void
     })
 
   readonly clear: Effect.Effect<void> = Effect.sync(() => {
     this.#all = []
-    this.#messages = undefined
+    this.#read = []
     this.#keys.clear()
   })
 
   /** All messages. The same list until a message is appended. */
   messages(): ReadonlyArray<Message> {
-    return (this.#messages ??= extended(this.#all.map(({ message }) => message)))
+    const added = this.#all.slice(this.#read.length).map(messageOf)
+    return (this.#read = extended(this.#read, added))
+  }
+
+  size(): number {
+    return this.#all.length
+  }
+
+  last(n: number): ReadonlyArray<Message> {
+    return lastOf(this.#all, n).map(messageOf)
   }
 
   /** All messages except those whose keys are read from journals. */
@@ -226,5 +239,6 @@ class Kept {
 const listOf = (messages: Message | ReadonlyArray<Message>): ReadonlyArray<Message> =>
   "role" in messages ? [messages] : messages
 
-const lastOf = (messages: ReadonlyArray<Message>, n: number): ReadonlyArray<Message> =>
-  n > 0 ? messages.slice(-Math.ceil(n)) : []
+const messageOf = ({ message }: Added): Message => message
+
+const lastOf = <A>(items: ReadonlyArray<A>, n: number): ReadonlyArray<A> => (n > 0 ? items.slice(-Math.ceil(n)) : [])

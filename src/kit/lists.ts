@@ -5,43 +5,47 @@
 /**
  * One version of a list that only grows.
  *
- * Versions share one array, and each sees a prefix of it. The newest version appends in place, and an older version
- * copies first, so a version never changes. A run has thousands of turns, and turn 1,000 must cost no more than turn 1.
+ * Versions share the items they began with, and one array of all items that were added, of which each sees a prefix.
+ * The newest version appends in place, and an older version copies the added items first, so a version never changes. A
+ * run has thousands of turns, and turn 1,000 must cost no more than turn 1; it may begin with the thousand messages of
+ * a conversation, which are never copied to add to them.
  */
 export class Growing<out A> {
   readonly length: number
-  readonly #shared: Array<A>
+  readonly #first: ReadonlyArray<A>
+  readonly #added: Array<A>
   #array: ReadonlyArray<A> | undefined
 
-  private constructor(shared: Array<A>, length: number, array?: ReadonlyArray<A>) {
-    this.#shared = shared
-    this.length = length
+  private constructor(first: ReadonlyArray<A>, added: Array<A>, array?: ReadonlyArray<A>) {
+    this.length = first.length + added.length
+    this.#first = first
+    this.#added = added
     this.#array = array
   }
 
-  /** Returns a first version. The array itself is never modified; it is copied when the list first grows. */
+  /** Returns a first version. The array itself is never modified. */
   static of<A>(array: ReadonlyArray<A>): Growing<A> {
-    return new Growing<A>([], array.length, array)
+    return new Growing<A>(array, [], array)
   }
 
   /** The list as an immutable array, created on first access. */
   get array(): ReadonlyArray<A> {
-    return (this.#array ??= this.#shared.slice(0, this.length))
+    return (this.#array ??= this.after(none))
   }
 
   /** Returns `first` followed by the list, as one new array. */
   after(first: ReadonlyArray<A>): ReadonlyArray<A> {
-    if (this.#array !== undefined) return first.concat(this.#array)
-    return first.concat(this.#shared.length === this.length ? this.#shared : this.#shared.slice(0, this.length))
+    return this.#array === undefined ? first.concat(this.#first, this.#own()) : first.concat(this.#array)
   }
 
   at(index: number): A | undefined {
-    return index < this.length ? (this.#array ?? this.#shared)[index] : undefined
+    if (index >= this.length) return undefined
+    return index < this.#first.length ? this.#first[index] : this.#added[index - this.#first.length]
   }
 
   /** Returns whether this list extends `before`. False if that cannot be decided without comparing items. */
   grewFrom(before: Growing<A>): boolean {
-    return this === before || (this.#shared === before.#shared && before.length <= this.length)
+    return this === before || (this.#added === before.#added && before.length <= this.length)
   }
 
   last(): A | undefined {
@@ -50,17 +54,28 @@ export class Growing<out A> {
 
   /** Returns the last `count` items, oldest first, without creating an array of all. */
   recent(count: number): ReadonlyArray<A> {
-    return (this.#array ?? this.#shared).slice(Math.max(0, this.length - count), this.length)
+    const from = Math.max(0, this.length - count) - this.#first.length
+    return from < 0
+      ? this.#first.slice(from).concat(this.#own())
+      : this.#added.slice(from, this.length - this.#first.length)
   }
 
   append(items: ReadonlyArray<A>): Growing<A> {
     if (items.length === 0) return this
-    const own = this.#shared.length === this.length
-    const shared = own ? this.#shared : this.array.slice()
-    for (const item of items) shared.push(item)
-    return new Growing(shared, shared.length)
+    const isNewest = this.#first.length + this.#added.length === this.length
+    const added = isNewest ? this.#added : this.#own().slice()
+    for (const item of items) added.push(item)
+    return new Growing(this.#first, added)
+  }
+
+  /** Returns the added items of this version. */
+  #own(): ReadonlyArray<A> {
+    const count = this.length - this.#first.length
+    return this.#added.length === count ? this.#added : this.#added.slice(0, count)
   }
 }
+
+const none: ReadonlyArray<never> = []
 
 /** Returns the length of the common prefix of two lists. Items are compared by identity unless `isSame` is given. */
 export const commonPrefix = <A>(
