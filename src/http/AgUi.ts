@@ -50,7 +50,8 @@ export interface Options {
  *
  * - Turns are steps; text, reasoning and calls are streamed. Plans, tasks and agents are activities; files, sources and
  *   progress are custom events.
- * - A call that waits for a person is an interrupt, and the answer is `{ approved, reason?, input? }`.
+ * - A call that waits for a person is an interrupt, and the answer is `{ approved, reason?, input?, values? }`, or a
+ *   text: `yes`, `no`, or the value of a form with one text.
  * - A state that is not empty is the `context` of a new run, which `HttpKernel.layer({ context })` accepts. Its changes
  *   are sent at the end of each turn and of the run.
  * - A page that leaves does not stop the run, unless its `forwardedProps` hold `onLeave: "cancel"`.

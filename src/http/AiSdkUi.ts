@@ -40,7 +40,9 @@ export interface Options {
 /**
  * Adds three routes:
  *
- * - `POST path` answers the last message, or continues with the decisions of `addToolApprovalResponse`. With `onLeave:
+ * - `POST path` answers the last message, or continues with the decisions of `addToolApprovalResponse`. The form of a
+ *   call that asks a person is a `data-form` part with the id of the call, whose values are sent as `values` in the
+ *   body: `addToolApprovalResponse({ id, approved: true, options: { body: { values: { [id]: { seat: "12A" } } } } })`. With `onLeave:
  *   "cancel"` in the body, a page that leaves cancels the run, and so does `stop` of `useChat`.
  * - `GET path/:id/stream` sends the last message of the chat from its beginning, for `resumeStream`, even if it ended
  *   while no page was connected. Responds with 204 if there is none.

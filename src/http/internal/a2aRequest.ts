@@ -8,6 +8,7 @@ import { sha256 } from "../../kit/sha256.ts"
 import { Conflict, type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
 import * as Conversations from "./conversations.ts"
+import { decisionOf } from "./plainAnswer.ts"
 import { fileOf } from "./uiRequest.ts"
 
 /** A call of the protocol. */
@@ -100,11 +101,15 @@ const decide = Effect.fnUntraced(function* (
   const { revision, runId, status } = yield* runs.summary(taskId)
   if (status.type !== "waiting") return yield* new Conflict({ reason: "busy", id: runId })
   const data = parts.flatMap((part) => (part.data === undefined ? [] : [part.data]))
+  const open = yield* runs.questions(runId)
   if (data.length === 0) {
-    return yield* new Invalid({ detail: "an answer is a data part { approved, callId?, reason?, input? }" })
+    const text = parts.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n")
+    const answers = open.flatMap((question) => decisionOf(question, text) ?? [])
+    if (answers.length < open.length) return yield* new Invalid({ detail: howToAnswer })
+    if (answers.length > 0) yield* runs.answer(runId, { answers })
+    return { runId, after: revision }
   }
   const decisions = yield* Effect.forEach(data, (one) => read(Decision, one))
-  const open = yield* runs.questions(runId)
   const answers = open.flatMap(({ callId }) => {
     const found = decisions.find((one) => one.callId === callId) ?? decisions.find((one) => one.callId === undefined)
     return found === undefined ? [] : [{ ...found, callId }]
@@ -112,6 +117,9 @@ const decide = Effect.fnUntraced(function* (
   if (answers.length > 0) yield* runs.answer(runId, { answers })
   return { runId, after: revision }
 })
+
+const howToAnswer =
+  "an answer is yes or no, the text of a form with one text, or a data part { approved, callId?, reason?, input?, values? }"
 
 const Decision = Schema.Struct({
   approved: Schema.Boolean,

@@ -95,7 +95,8 @@ export class AgParts {
   #other(chunk: Chunk): ReadonlyArray<AgEvent> {
     const { type, ...value } = chunk
     if (type === "file" || type === "source-url") return [make("CUSTOM", { name: type, value })]
-    if (!type.startsWith("data-")) return []
+    // The form of a question is part of its interrupt.
+    if (!type.startsWith("data-") || type === "data-form") return []
     const activityType = type.slice("data-".length)
     const id = wordOf(chunk, "id")
     if (chunk["transient"] === true) {

@@ -95,12 +95,15 @@ const decisionOf = ({
   interruptId,
   payload,
   status
-}: typeof Resume.Type): Effect.Effect<Conversations.Decision, HttpProblem> => {
+}: typeof Resume.Type): Effect.Effect<Conversations.Decision | Conversations.PlainAnswer, HttpProblem> => {
   const { callId } = askedBy(interruptId)
+  if (status === "resolved" && typeof payload === "string") return Effect.succeed({ callId, text: payload })
   if (status === "cancelled" || callId === "") return Effect.succeed({ callId, approved: false })
   return Schema.decodeUnknownEffect(Payload)(payload).pipe(
     Effect.map((decided) => ({ callId, ...decided })),
-    Effect.mapError(() => new Invalid({ detail: "the payload of an answer is { approved, reason?, input? }" }))
+    Effect.mapError(
+      () => new Invalid({ detail: "the payload of an answer is { approved, reason?, input?, values? } or a text" })
+    )
   )
 }
 

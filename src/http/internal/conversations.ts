@@ -14,9 +14,10 @@ import type { Json, JsonObject } from "../../kit/json.ts"
 import { sha256 } from "../../kit/sha256.ts"
 import * as EmbeddedMedia from "../../store-kit/EmbeddedMedia.ts"
 import type { Message } from "../../Message.ts"
-import { Conflict, type HttpProblem, NotFound } from "../HttpProblem.ts"
+import { Conflict, type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"
 import type { Head, Start } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
+import { decisionOf } from "./plainAnswer.ts"
 
 /** The answering run, and the revision up to which the page has it. */
 export interface Answering {
@@ -125,17 +126,30 @@ const inputOf = (runs: CallerRuns, runId: string): Effect.Effect<ReadonlyArray<C
 const textOf = (contents: ReadonlyArray<Content>): string =>
   JSON.stringify(contents.map((content) => (Contents.isMedia(content) ? content.type : Contents.toText(content))))
 
+/** An answer as plain text. */
+export interface PlainAnswer {
+  readonly callId: string
+  readonly text: string
+}
+
 /** Records those decisions for which a run of the conversation still waits. */
 export const decide = Effect.fnUntraced(function* (
   runs: CallerRuns,
   id: string,
   runId: string,
-  decisions: ReadonlyArray<Decision>
+  decisions: ReadonlyArray<Decision | PlainAnswer>
 ): Effect.fn.Return<Answering, HttpProblem> {
   if (!isOf(runs, id, runId)) return yield* new Conflict({ reason: "moved", id: runId })
   const { revision } = yield* runs.head(runId)
-  const open = new Set((yield* runs.questions(runId)).map(({ callId }) => callId))
-  const answers = decisions.filter(({ callId }) => open.has(callId))
+  const open = new Map((yield* runs.questions(runId)).map((question) => [question.callId, question]))
+  const answers: Array<Decision> = []
+  for (const decision of decisions) {
+    const question = open.get(decision.callId)
+    if (question === undefined) continue
+    const answer = "text" in decision ? decisionOf(question, decision.text) : decision
+    if (answer === undefined) return yield* new Invalid({ detail: "the text of the answer is neither yes nor no" })
+    answers.push(answer)
+  }
   if (answers.length > 0) yield* runs.answer(runId, { answers })
   return { runId, after: revision }
 })

@@ -17,7 +17,7 @@ export const answer = Effect.fnUntraced(function* (
   runs: CallerRuns,
   request: ChatRequest
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
-  const asked = yield* askedIn(request.messages)
+  const asked = yield* askedIn(request)
   return yield* asked._tag === "Decisions"
     ? Conversations.decide(runs, request.id, asked.runId, asked.decisions)
     : start(runs, request, asked.message, asked.before)

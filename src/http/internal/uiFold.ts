@@ -148,13 +148,14 @@ export class UiFold {
 
   #questions(questions: ReadonlyArray<Question>): ReadonlyArray<Chunk> {
     return questions.flatMap((question) => {
-      const { answer, callId, name, reason } = question
+      const { answer, asking, callId, name, reason } = question
       if (answer !== undefined || this.#asked.has(callId)) return []
       this.#asked.add(callId)
       const isKnown = this.#known.has(callId)
       this.#known.add(callId)
       const request = chunk("tool-approval-request", { approvalId: callId, toolCallId: callId, reason })
-      return isKnown ? [request] : [input(callId, name, question.input), request]
+      const form = asking === undefined ? [] : [data("form", callId, { ...asking })]
+      return [...(isKnown ? [] : [input(callId, name, question.input)]), ...form, request]
     })
   }
 

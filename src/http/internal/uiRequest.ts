@@ -6,6 +6,7 @@ import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
+import { isJsonObject, own } from "../../kit/json.ts"
 import { kindOf } from "../../Media.ts"
 import * as Messages from "../../Message.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
@@ -44,6 +45,8 @@ export const UiRequest = Schema.Struct({
   trigger: Schema.Literals(["submit-message", "regenerate-message"]),
   agent: Schema.optionalKey(Schema.String),
   context: Schema.optionalKey(Schema.JsonObject),
+  /** The values of forms, by the ids of the calls that ask for them. Send them with the approval of the call. */
+  values: Schema.optionalKey(Schema.Record(Schema.String, Schema.JsonObject)),
   /** Whether the run continues or is cancelled when the page leaves. Default: `continue`. */
   onLeave: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
 })
@@ -57,20 +60,34 @@ type Asked =
   | { readonly _tag: "Decisions"; readonly runId: string; readonly decisions: ReadonlyArray<Decision> }
 
 /** Returns the request in the messages of a page. */
-export const askedIn = (messages: UiRequest["messages"]): Effect.Effect<Asked, HttpProblem> => {
+export const askedIn = ({
+  messages,
+  values = {}
+}: Pick<UiRequest, "messages" | "values">): Effect.Effect<Asked, HttpProblem> => {
   const last = messages.at(-1)
   if (last === undefined) return Effect.fail(new Invalid({ detail: "there is no message" }))
   if (last.role === "user") return Effect.succeed({ _tag: "Message", message: last, before: messages.slice(0, -1) })
-  const decisions = last.parts.flatMap(decisionOf)
+  const decisions = last.parts.flatMap((part) => decisionOf(part, values))
   return decisions.length > 0
     ? Effect.succeed({ _tag: "Decisions", runId: last.id, decisions })
     : Effect.fail(new Invalid({ detail: "the last message is not from the user and holds no decision" }))
 }
 
-const decisionOf = ({ approval, state }: typeof Part.Type): ReadonlyArray<Decision> => {
+const decisionOf = (
+  { approval, state }: typeof Part.Type,
+  values: NonNullable<UiRequest["values"]>
+): ReadonlyArray<Decision> => {
   if (state !== "approval-responded" || approval?.approved === undefined) return []
   const { approved, id, reason } = approval
-  return [{ callId: id, approved, ...(typeof reason === "string" ? { reason } : {}) }]
+  const filled = own(values, id)
+  return [
+    {
+      callId: id,
+      approved,
+      ...(typeof reason === "string" ? { reason } : {}),
+      ...(isJsonObject(filled) ? { values: filled } : {})
+    }
+  ]
 }
 
 /** Returns the contents of a user's message. */
