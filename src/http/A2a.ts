@@ -12,6 +12,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { JsonObject } from "../kit/json.ts"
@@ -20,7 +21,7 @@ import { A2aFold } from "./internal/a2aFold.ts"
 import { listOf, ListOf } from "./internal/a2aList.ts"
 import * as Replies from "./internal/a2aReply.ts"
 import { callOf } from "./internal/a2aOlder.ts"
-import { type Call, read, receive, Rpc, Send, TaskOf } from "./internal/a2aRequest.ts"
+import { type Call, read, receive, rpcOf, Send, TaskOf } from "./internal/a2aRequest.ts"
 import * as Tasks from "./internal/a2aTask.ts"
 import * as Routes from "./CallerRoute.ts"
 import type { Answering } from "./internal/conversations.ts"
@@ -100,7 +101,12 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
 
 const respond = (runs: CallerRuns, agent: string) =>
   Effect.gen(function* () {
-    const rpc = callOf(yield* Routes.body(Rpc))
+    const received = rpcOf(yield* Routes.bodyText)
+    if (Result.isFailure(received)) {
+      const { id, isJson } = received.failure
+      return Replies.json(Replies.refusalOf({ id: id ?? null }, isJson ? Replies.notACall : Replies.notJson))
+    }
+    const rpc = callOf(received.success)
     const { headers } = yield* HttpServerRequest.HttpServerRequest
     const version = headers["a2a-version"] ?? ""
     // The method names differ between versions, so a client without the header is also understood.

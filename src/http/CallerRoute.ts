@@ -64,16 +64,19 @@ export const body = <A>(
   schema: Schema.ConstraintDecoder<A>
 ): Effect.Effect<A, HttpProblem, HttpServerRequest.HttpServerRequest> => {
   const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(schema))
-  return Effect.flatMap(jsonText, (text) =>
+  return Effect.flatMap(bodyText, (text) =>
     Effect.mapError(decode(text), ({ message }) => new Invalid({ detail: message.slice(0, 1_000) }))
   )
 }
 
 /**
- * Returns the body of a JSON request. Other types are rejected, since a foreign page may send them without a CORS
- * preflight.
+ * Returns the body of a JSON request as text, for a protocol with its own reply to a body that is not JSON. Other
+ * content types are rejected, since a foreign page may send them without a CORS preflight.
+ *
+ * @category getters
+ * @since 0.1.0
  */
-const jsonText: Effect.Effect<string, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
+export const bodyText: Effect.Effect<string, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
   HttpServerRequest.HttpServerRequest,
   ({ headers, text }) =>
     /^application\/json\s*(?:;|$)/i.test(headers["content-type"] ?? "")

@@ -23,8 +23,34 @@ export const replyOf = ({ id = null, version }: Pick<Call, "id" | "version">, re
 export const refusalOf = ({ id = null }: Pick<Rpc, "id">, { code, message }: RpcError): JsonObject => ({
   jsonrpc: "2.0",
   id,
-  error: { code, message }
+  error: { code, message, data: [errorInfo(code)] }
 })
+
+/** Creates the detail by which programs tell errors apart. */
+const errorInfo = (code: number): JsonObject => ({
+  "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+  reason: reasons.get(code) ?? "INTERNAL_ERROR",
+  domain: "a2a-protocol.org"
+})
+
+const reasons: ReadonlyMap<number, string> = new Map([
+  [-32700, "PARSE_ERROR"],
+  [-32600, "INVALID_REQUEST"],
+  [-32601, "METHOD_NOT_FOUND"],
+  [-32602, "INVALID_PARAMS"],
+  [-32001, "TASK_NOT_FOUND"],
+  [-32002, "TASK_NOT_CANCELABLE"],
+  [-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
+  [-32004, "UNSUPPORTED_OPERATION"],
+  [-32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"],
+  [-32009, "VERSION_NOT_SUPPORTED"]
+])
+
+/** The error for a body that is not JSON. */
+export const notJson: RpcError = { code: -32700, message: "The body is not JSON." }
+
+/** The error for a body that is JSON, but no call. Batches are not supported. */
+export const notACall: RpcError = { code: -32600, message: "The body is not a JSON-RPC 2.0 call." }
 
 export const json = (body: JsonObject): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JSON.stringify(body), { contentType: "application/json" })

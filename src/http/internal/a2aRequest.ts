@@ -1,9 +1,12 @@
 /** Decodes requests of A2A clients from JSON-RPC. */
 
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
+import * as Bounds from "../../kit/bounds.ts"
+import { isJsonObject, parseJson } from "../../kit/json.ts"
 import { sha256 } from "../../kit/sha256.ts"
 import { Conflict, type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
@@ -21,6 +24,23 @@ export const Rpc = Schema.Struct({
 
 /** A call of the protocol. */
 export type Rpc = typeof Rpc.Type
+
+/** A body that is no call: not JSON, or JSON of another shape. */
+interface NoCall {
+  readonly id: Rpc["id"]
+  readonly isJson: boolean
+}
+
+/** Reads the body of a request as a call. */
+export const rpcOf = (text: string): Result.Result<Rpc, NoCall> => {
+  const body = parseJson(text, Bounds.jsonDepth)
+  if (Result.isFailure(body)) return Result.fail({ id: null, isJson: false })
+  const id = isJsonObject(body.success) ? body.success["id"] : null
+  const known = typeof id === "string" || (typeof id === "number" && Number.isFinite(id)) ? id : null
+  return Result.mapError(decodeRpc(body.success), () => ({ id: known, isJson: true }))
+}
+
+const decodeRpc = Schema.decodeUnknownResult(Rpc)
 
 /** A call converted to version 1.0, and its own version. */
 export interface Call extends Rpc {
