@@ -1,0 +1,80 @@
+/**
+ * The promises of the doors: who may see and answer, refused requests, and protocols as their clients speak them.
+ */
+import { Effect, Layer, Option, Redacted } from "effect"
+import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "../src/index.ts"
+import { Access, HttpKernel } from "../src/http/index.ts"
+import { MockProvider } from "../src/testing/index.ts"
+import { type Line, ofFiles, tested } from "./support.ts"
+
+/** The verbs of the HTTP door that name a run. */
+const verbs = [
+  ["GET", ""],
+  ["GET", "/events"],
+  ["GET", "/questions"],
+  ["GET", "/result"],
+  ["GET", "/media/media_0"],
+  ["POST", "/answers", { answers: [] }],
+  ["POST", "/cancel", {}]
+] as const
+
+const fewest = 5_000
+
+/** Asks with every verb for runs of another caller, by their own names and in forms that a store could misread. */
+const walled = async (): Promise<Line> => {
+  const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted" })
+  const KernelLive = Kernel.layer.pipe(
+    Layer.provide([
+      MockProvider.layerOf(MockProvider.make().onCall(() => "<final>A secret.</final>")),
+      SkillRegistry.layer(),
+      ProtocolRegistry.layer()
+    ]),
+    Layer.provideMerge([RunStore.layerMemory, MediaStore.layerMemory])
+  )
+  const access = Access.bearer((token) => Effect.succeed(Option.some({ id: Redacted.value(token) })))
+  const { dispose, handler } = HttpKernel.toWebHandler(
+    Layer.provide(HttpKernel.layer({ agents: [agent], maySee: () => Effect.succeed(false) }), [KernelLive, access])
+  )
+  const send = (token: string, method: string, path: string, body?: object) =>
+    handler(
+      new Request(`http://localhost${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+    )
+  for (let run = 0; run < 50; run++) await send("alice", "POST", "/runs", { input: "Tell.", runId: `r${run}` })
+  let [sent, leaked] = [0, 0]
+  for (let run = 0; sent < fewest; run = (run + 1) % 50) {
+    for (const id of [`alice~r${run}`, `r${run}`, `bob~alice~r${run}`, `ALICE~r${run}`, `./alice~r${run}`]) {
+      for (const [method, part, body] of verbs) {
+        const response = await send("bob", method, `/runs/${encodeURIComponent(id)}${part}`, body)
+        const text = await response.text()
+        sent++
+        if (response.status !== 404 || text.includes("secret")) leaked++
+      }
+    }
+  }
+  const own = await send("alice", "GET", "/runs/r0")
+  await dispose()
+  return {
+    line: `${fewest} requests for the runs of another caller get nothing`,
+    pass: leaked === 0 && own.status === 200,
+    figure: `${leaked} of ${sent} got something`
+  }
+}
+
+export const doors = async (): Promise<ReadonlyArray<Line>> => [
+  await walled(),
+  ofFiles(tested, "a question is answered by those whom its policy admits, never by the one who started the run", [
+    "test/durable/answerers.test.ts",
+    "test/http/answerers.test.ts",
+    "test/cli/answerers.test.ts",
+    "test/studio/Studio.test.ts"
+  ]),
+  ofFiles(tested, "forms reach pages, their values are decoded, and plain text answers", ["test/http/forms.test.ts"]),
+  ofFiles(tested, "free ids, edited and repeated messages, and refused requests that start nothing", [
+    "test/http/protocolIds.test.ts"
+  ]),
+  ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
+]
