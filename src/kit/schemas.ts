@@ -21,16 +21,6 @@ export const lazily = <A>(make: () => A): (() => A) => {
   return () => (made ??= { value: make() }).value
 }
 
-/** Returns a function that creates one value for each argument. */
-export const lazilyFor = <I extends object, A>(make: (input: I) => A): ((input: I) => A) => {
-  const made = new WeakMap<I, { readonly value: A }>()
-  return (input) => {
-    const found = made.get(input) ?? { value: make(input) }
-    made.set(input, found)
-    return found.value
-  }
-}
-
 /** The key under which a field has the value with which it is not written. */
 const usualKey = "~kernai/usual"
 

@@ -52,8 +52,8 @@ export const flushed = <A, E>(run: Run, body: Effect.Effect<A, E>): Effect.Effec
   locked(run, Effect.andThen(Effect.uninterruptible(appendPending(run)), body))
 
 /** Serializes flushes of concurrent calls. Without concurrent calls there is no lock. */
-const locked = <A, E>({ lock }: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  lock === undefined ? body : Effect.uninterruptible(lock.withPermits(1)(body))
+const locked = <A, E>(run: Run, body: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.suspend(() => (run.lock === undefined ? body : Effect.uninterruptible(run.lock.withPermits(1)(body))))
 
 const appendPending = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, FlushError> {
   const { failed, records } = run

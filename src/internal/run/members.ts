@@ -70,20 +70,24 @@ const needsPrice = ({ budget }: { readonly budget: AnyAgent["budget"] }): boolea
 
 // ---------------------------------------------------------------- agents
 
-/** Provides the instructions of an agent with their services. */
-const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R>): AnyAgent => {
-  const { instructions } = agent
-  if (typeof instructions !== "string") {
-    const own = Effect.updateContext(instructions, (current: Context.Context<never>) =>
-      Context.merge(services, current)
-    )
-    return { ...agent, ...namesOf(agent), instructions: own }
-  }
-  // One copy per agent, so that values cached by agent are found in its next run.
-  let plain = plainAgents.get(agent)
-  if (plain === undefined) plainAgents.set(agent, (plain = { ...agent, ...namesOf(agent), instructions }))
-  return plain
-}
+/** Replaces the team of an agent by names, and provides its instructions with their services. */
+const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R>): AnyAgent =>
+  hasText(agent) ? plain(agent) : { ...agent, ...namesOf(agent), instructions: provided(agent.instructions, services) }
+
+type TextAgent<R> = OpenAgent<R> & { readonly instructions: string }
+
+const hasText = <R>(agent: OpenAgent<R>): agent is TextAgent<R> => typeof agent.instructions === "string"
+
+/** One copy per agent, so that values cached by agent are found in its next run. */
+const plain = perObject((agent: TextAgent<unknown>): AnyAgent => ({ ...agent, ...namesOf(agent) }))
+
+const provided = <R>(
+  instructions: OpenAgent<R>["instructions"],
+  services: Context.Context<R>
+): AnyAgent["instructions"] =>
+  typeof instructions === "string"
+    ? instructions
+    : Effect.updateContext(instructions, (current: Context.Context<never>) => Context.merge(services, current))
 
 /** Replaces agents by their names, which the team looks up. */
 const namesOf = <R>({ agents, handoffs }: OpenAgent<R>) => ({
@@ -96,8 +100,6 @@ const inDialect = {
   blocks: perObject((agent: AnyAgent): AskedAgent => ({ ...agent, dialect: "blocks" })),
   tools: perObject((agent: AnyAgent): AskedAgent => ({ ...agent, dialect: "tools" }))
 }
-
-const plainAgents = new WeakMap<object, AnyAgent>()
 
 // ---------------------------------------------------------------- agents to call
 

@@ -5,7 +5,8 @@
  */
 
 import * as Schema from "effect/Schema"
-import { absent, isFields, lazily, lazilyFor, type Visit } from "../../kit/schemas.ts"
+import { perObject } from "../../kit/perObject.ts"
+import { absent, isFields, lazily, type Visit } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import { Model } from "../../Model.ts"
 import { Plan } from "../../Plan.ts"
@@ -99,7 +100,7 @@ export const status = lazily(() => {
   ])
 })
 
-export const promptDelta = lazilyFor((content: ContentCodec) =>
+export const promptDelta = perObject((content: ContentCodec) =>
   Schema.Struct({
     base: Schema.Int,
     /** Absent: unchanged. Null: none. */
@@ -117,7 +118,7 @@ export const leftOut = lazily(() =>
   })
 )
 
-export const repair = lazilyFor((content: ContentCodec) =>
+export const repair = perObject((content: ContentCodec) =>
   Schema.Struct({
     reason: Schema.Literals(["invalid_request", "context_length"]),
     leftOut: Schema.Array(leftOut()),
@@ -150,14 +151,14 @@ export const outcome = lazily(() => {
   ])
 })
 
-export const callChange = lazilyFor((content: ContentCodec) =>
+export const callChange = perObject((content: ContentCodec) =>
   Schema.Union([
     Schema.Struct({ type: Schema.Literal("rewrite"), call: Calls.call() }),
     Schema.Struct({ type: Schema.Literal("skip"), result: Calls.callResult(content) })
   ])
 )
 
-export const turn = lazilyFor((content: ContentCodec) => {
+export const turn = perObject((content: ContentCodec) => {
   const [calls, strings, messages] = [
     Schema.Array(Calls.call()),
     Schema.Array(Schema.String),

@@ -5,7 +5,8 @@
  */
 
 import * as Schema from "effect/Schema"
-import { absent, lazily, lazilyFor, type Mapping, mappedByType, otherwise, type TypeOf } from "../../kit/schemas.ts"
+import { perObject } from "../../kit/perObject.ts"
+import { absent, lazily, type Mapping, mappedByType, otherwise, type TypeOf } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import * as Calls from "../words/callSchema.ts"
 import { caller } from "../words/caller.ts"
@@ -22,7 +23,7 @@ const strings = lazily(() => Schema.Array(Schema.String))
 
 /** The schemas of the phase events, without their scope. Their fields are in the order of the journal. */
 export const events = {
-  run_started: lazilyFor((content: ContentCodec) =>
+  run_started: perObject((content: ContentCodec) =>
     event("run_started", {
       agent: Schema.String,
       parentRunId: absent(Schema.String),
@@ -36,14 +37,14 @@ export const events = {
       context: Storable.JsonObject
     })
   ),
-  turn_started: lazilyFor((content: ContentCodec) =>
+  turn_started: perObject((content: ContentCodec) =>
     event("turn_started", {
       turnId: Messages.ownId(),
       /** Messages the host sent since the last turn, now part of the conversation. */
       steering: Schema.optionalKey(Messages.messages(content))
     })
   ),
-  agent_changed: lazilyFor((content: ContentCodec) =>
+  agent_changed: perObject((content: ContentCodec) =>
     event("agent_changed", {
       from: Schema.String,
       to: Schema.String,
@@ -52,7 +53,7 @@ export const events = {
       prompt: Model.promptDelta(content)
     })
   ),
-  turn_prepared: lazilyFor((content: ContentCodec) =>
+  turn_prepared: perObject((content: ContentCodec) =>
     event("turn_prepared", {
       model: Schema.String,
       dialect: dialectName(),
@@ -68,14 +69,14 @@ export const events = {
     })
   ),
   model_started: lazily(() => event("model_started", { attempt: Schema.Int })),
-  model_restarted: lazilyFor((content: ContentCodec) =>
+  model_restarted: perObject((content: ContentCodec) =>
     event("model_restarted", {
       attempt: Schema.Int,
       /** The parts of the request left out because the vendor refused them. */
       repair: Schema.optionalKey(Model.repair(content))
     })
   ),
-  model_completed: lazilyFor((content: ContentCodec) =>
+  model_completed: perObject((content: ContentCodec) =>
     event("model_completed", {
       /** The model that replied, as `provider/model`; it may be a fallback. */
       model: Schema.String,
@@ -97,13 +98,13 @@ export const events = {
       questions: Schema.optionalKey(Schema.Array(question()))
     })
   ),
-  tool_call_started: lazilyFor((content: ContentCodec) =>
+  tool_call_started: perObject((content: ContentCodec) =>
     event("tool_call_started", {
       callId: Messages.ownId(),
       change: Schema.optionalKey(Model.callChange(content))
     })
   ),
-  tool_call_completed: lazilyFor((content: ContentCodec) =>
+  tool_call_completed: perObject((content: ContentCodec) =>
     event("tool_call_completed", {
       callId: Messages.ownId(),
       result: Calls.callOutcome(content),
@@ -127,7 +128,7 @@ export const events = {
   )
 }
 
-export const delta = lazilyFor((content: ContentCodec) => {
+export const delta = perObject((content: ContentCodec) => {
   const ids = Schema.optionalKey(Messages.ownIds())
   return Schema.Struct({
     /** The hook of the phase before this record has run. */

@@ -15,7 +15,8 @@ import type { Message } from "../../Message.ts"
 import { stateFacts, turn } from "../state/modelSchema.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { commonPrefix } from "../../kit/lists.ts"
-import { absent, lazily, lazilyFor, mapped, type TypeOf } from "../../kit/schemas.ts"
+import { perObject } from "../../kit/perObject.ts"
+import { absent, lazily, mapped, type TypeOf } from "../../kit/schemas.ts"
 import { type ContentCodec, message, messages, plainContent, wire } from "../words/messageSchema.ts"
 import { replyMessages } from "../state/state.ts"
 import { format } from "./runWire.ts"
@@ -30,7 +31,7 @@ export interface Mark {
 export const start: Mark = { turns: 0, prompt: [] }
 
 /** Messages of a conversation: a range of the input, the messages of a range of turns, or a single message. */
-const entry = lazilyFor((content: ContentCodec) => {
+const entry = perObject((content: ContentCodec) => {
   const range = Schema.Tuple([Schema.Natural, Schema.Natural])
   return Schema.Union([
     Schema.Struct({ input: range }),
@@ -42,7 +43,7 @@ const entry = lazilyFor((content: ContentCodec) => {
 type Entry = TypeOf<typeof entry>
 
 /** The stored form of a part of a state. */
-export const partSchema = lazilyFor((content: ContentCodec) =>
+export const partSchema = perObject((content: ContentCodec) =>
   Schema.Struct({
     format: Schema.Literal(format),
     ...stateFacts().fields,

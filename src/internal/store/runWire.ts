@@ -10,7 +10,8 @@ import * as Schema from "effect/Schema"
 import * as Records from "../state/recordSchema.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import { isEmpty } from "../../kit/json.ts"
-import { lazily, lazilyFor, mapped, otherwise, type TypeOf } from "../../kit/schemas.ts"
+import { perObject } from "../../kit/perObject.ts"
+import { lazily, mapped, otherwise, type TypeOf } from "../../kit/schemas.ts"
 import { bounds, hasPlainFields, isPlain } from "../../kit/storable.ts"
 import { factsOf } from "../words/messageFacts.ts"
 import { type ContentCodec, plainContent, wire } from "../words/messageSchema.ts"
@@ -34,7 +35,7 @@ const fullScope = lazily(() =>
 )
 
 /** The stored form of a record. Its events share one scope, or each has its own. */
-export const recordSchema = lazilyFor((content: ContentCodec) =>
+export const recordSchema = perObject((content: ContentCodec) =>
   Schema.Struct({
     format: Schema.Literal(format),
     ...Records.recordFacts().fields,

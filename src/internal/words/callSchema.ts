@@ -3,7 +3,8 @@
  */
 
 import * as Schema from "effect/Schema"
-import { lazily, lazilyFor, otherwise } from "../../kit/schemas.ts"
+import { perObject } from "../../kit/perObject.ts"
+import { lazily, otherwise } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import { type ContentCodec, expense, message, ownId } from "./messageSchema.ts"
 
@@ -62,7 +63,7 @@ export const hostedCall = lazily(() =>
   })
 )
 
-export const callOutcome = lazilyFor((content: ContentCodec) =>
+export const callOutcome = perObject((content: ContentCodec) =>
   Schema.Struct({
     output: Schema.optionalKey(Schema.Array(content)),
     error: Schema.optionalKey(callError()),
@@ -79,7 +80,7 @@ export const callOutcome = lazilyFor((content: ContentCodec) =>
 /** The usage of a child run. */
 export const childExpense = lazily(() => Schema.Struct({ ...expense().fields, turns: Schema.Finite }))
 
-export const callResult = lazilyFor((content: ContentCodec) =>
+export const callResult = perObject((content: ContentCodec) =>
   Schema.Struct({
     callId: ownId(),
     name: Schema.NullOr(Schema.String),

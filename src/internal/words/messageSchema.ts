@@ -9,7 +9,8 @@ import * as Contents from "../../Content.ts"
 import type { BlockValidationError, Content } from "../../Content.ts"
 import * as Usage from "../../Usage.ts"
 import * as Fault from "../../kit/fault.ts"
-import { isFields, lazily, lazilyFor, mapping, type Visit } from "../../kit/schemas.ts"
+import { perObject } from "../../kit/perObject.ts"
+import { isFields, lazily, mapping, type Visit } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import * as Codec from "./contentCodec.ts"
 import { renamed } from "./ids.ts"
@@ -66,7 +67,7 @@ export const plainContent = lazily(() =>
 )
 
 /** A message from outside, whose call ids are not renamed. */
-export const message = lazilyFor((content: ContentCodec) =>
+export const message = perObject((content: ContentCodec) =>
   Schema.Struct(fieldsOf(Schema.Array(content))).annotate(wire.by(messageJson))
 )
 
@@ -82,12 +83,12 @@ const messageJson: Visit<void> = (message) => {
   }
 }
 
-export const messages = lazilyFor((content: ContentCodec) => Schema.Array(message(content)))
+export const messages = perObject((content: ContentCodec) => Schema.Array(message(content)))
 
 /** A message of the run's own conversation. Its calls are calls of the run. */
-export const ownMessage = lazilyFor((content: ContentCodec) => message(content).annotate(ids.by(renameCalls)))
+export const ownMessage = perObject((content: ContentCodec) => message(content).annotate(ids.by(renameCalls)))
 
-export const ownMessages = lazilyFor((content: ContentCodec) => Schema.Array(ownMessage(content)))
+export const ownMessages = perObject((content: ContentCodec) => Schema.Array(ownMessage(content)))
 
 const renameCalls: Visit<(id: string) => string> = (message, own) =>
   isFields(message) && Array.isArray(message["content"])
