@@ -60,6 +60,10 @@ export const wire = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/imageLimits.test.ts",
     "test/kit/imageHeader.test.ts"
   ]),
+  existing(
+    "the schema of a typed answer goes to vendors that can hold a model to it, in the part of the language they take",
+    ["test/provider/structuredOutput.test.ts"]
+  ),
   existing("a refused request is repaired once, and resume does not meet the content again", [
     "test/kernel/repair.test.ts"
   ]),

@@ -47,6 +47,15 @@ export const supports = (model: Model, ...capabilities: ReadonlyArray<Capability
   capabilities.every((capability) => model.capabilities.includes(capability))
 
 /**
+ * Returns true if the vendor can hold a reply of the model to a JSON Schema, in a request with or without tools.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const holdsSchema = ({ structuredOutput }: Model, hasTools: boolean): boolean =>
+  structuredOutput === "with_tools" || (structuredOutput === "without_tools" && !hasTools)
+
+/**
  * Returns the kinds of media the model accepts, in the order of its capabilities.
  *
  * @category getters

@@ -71,7 +71,10 @@ export interface Request {
   readonly media: MediaLookup
   /** Indexes into `messages` after which the prefix is stable enough to be cached. */
   readonly cacheBreakpoints?: ReadonlyArray<number>
-  /** Constrains the reply, for providers that support it. */
+  /**
+   * Constrains the reply, for providers that support it. With native calls it is the schema of a typed answer, for a
+   * model with `structuredOutput`.
+   */
   readonly grammar?: ReplyGrammar
 }
 
@@ -115,6 +118,13 @@ export interface ProviderShape {
    * @since 0.1.0
    */
   readonly takes?: (request: Pick<Request, "generation" | "model">) => Generation
+  /**
+   * Returns whether the reply to a request is held to its `grammar`. If it is not, `dropped` of the event
+   * `llm_response` names `output` for the schema of a typed answer. Absent: nothing is reported.
+   *
+   * @since 0.1.0
+   */
+  readonly constrains?: (request: Request) => boolean
   /** The models on offer, if the vendor lists them. */
   readonly models?: Effect.Effect<ReadonlyArray<Model>, ProviderError>
 }

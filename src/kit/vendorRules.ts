@@ -29,6 +29,25 @@ export interface ImageLimits {
   readonly most?: number
 }
 
+/** The JSON Schemas to which a vendor can hold a reply. Every object of them is closed, and the outermost is one. */
+export interface SchemaRules {
+  /** The constraints of a value that may stand beside its type. */
+  readonly constraints: ReadonlyArray<string>
+  readonly formats: ReadonlyArray<string>
+  /** Whether every property must be required. */
+  readonly allRequired: boolean
+  /** Whether a definition may refer to itself. */
+  readonly recursive: boolean
+  /** The levels of objects and lists in each other. */
+  readonly depth: number
+  /** The properties of all objects. */
+  readonly properties: number
+  /** The properties that are not required, where they are counted. */
+  readonly optional?: number
+  /** The unions, where they are counted. */
+  readonly unions?: number
+}
+
 /** Where a rule is published. */
 export interface Source {
   readonly rule: keyof Omit<VendorRules, "sources"> | "text"
@@ -58,6 +77,8 @@ export interface VendorRules {
   /** How many cache marks a request may have, and the blocks that can have none. Undefined where there are no marks. */
   readonly cacheMarks?: { readonly most: number; readonly never: ReadonlyArray<string> }
   readonly images?: ImageLimits
+  /** The schemas for typed answers. Undefined where none can be sent beside tools. */
+  readonly schemas?: SchemaRules
   readonly sources: ReadonlyArray<Source>
 }
 
@@ -65,6 +86,22 @@ const readOn = "2026-11-29"
 
 /** The names that every vendor accepts: Google wants a letter or `_` first, and OpenAI and Anthropic take no dots. */
 const common = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
+
+const formats = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
+
+const openAiSchemas: SchemaRules = {
+  constraints: ["multipleOf", "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minItems", "maxItems"],
+  formats,
+  allRequired: true,
+  recursive: true,
+  depth: 10,
+  properties: 5_000
+}
+
+const openAiSchemaSources: ReadonlyArray<Source> = [
+  { rule: "schemas", url: "https://developers.openai.com/api/docs/guides/structured-outputs" },
+  { rule: "schemas", url: "https://github.com/ai-dynamo/dynamo/pull/15153", readOn }
+]
 
 const namesSource: Source = {
   rule: "name",
@@ -88,9 +125,23 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     resultsFirst: true,
     cacheMarks: { most: 4, never: ["thinking", "redacted_thinking"] },
     images: { side: 8_000, sideOfMany: { above: 20, side: 2_000 }, encodedBytes: 10_485_760, most: 100 },
+    // The number of levels and of properties is not published.
+    schemas: {
+      constraints: [],
+      formats: [...formats, "uri"],
+      allRequired: false,
+      recursive: false,
+      depth: 32,
+      properties: 5_000,
+      optional: 24,
+      unions: 16
+    },
     sources: [
       ...textSources,
       { rule: "cacheMarks", url: "https://platform.claude.com/docs/en/build-with-claude/prompt-caching" },
+      { rule: "schemas", url: "https://platform.claude.com/docs/en/build-with-claude/structured-outputs" },
+      { rule: "schemas", url: "https://github.com/veryfront/veryfront-code/issues/3918", readOn },
+      { rule: "schemas", url: "https://github.com/vercel/ai/pull/17268", readOn },
       { rule: "name", url: "https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use" },
       { rule: "refusesBlank", url: "https://github.com/NousResearch/hermes-agent/pull/63228", readOn },
       { rule: "refusesBlank", url: "https://github.com/anthropics/claude-code/issues/50082", readOn },
@@ -111,8 +162,10 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     needsItemAfterReasoning: false,
     results: "next-messages",
     images: { most: 500 },
+    schemas: openAiSchemas,
     sources: [
       ...textSources,
+      ...openAiSchemaSources,
       namesSource,
       { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
       { rule: "name", url: "https://github.com/microsoft/semantic-kernel/issues/5320", readOn },
@@ -141,8 +194,10 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     needsItemAfterReasoning: true,
     results: "next-messages",
     images: { most: 500 },
+    schemas: openAiSchemas,
     sources: [
       ...textSources,
+      ...openAiSchemaSources,
       namesSource,
       { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
       { rule: "needsItemAfterReasoning", url: "https://github.com/openai/openai-node/issues/1567", readOn }
@@ -156,8 +211,18 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     userFirst: true,
     needsItemAfterReasoning: false,
     results: "next-message",
+    schemas: {
+      constraints: ["minimum", "maximum", "minItems", "maxItems"],
+      formats: ["date-time", "date", "time"],
+      allRequired: false,
+      recursive: false,
+      depth: 32,
+      properties: 5_000
+    },
     sources: [
       ...textSources,
+      { rule: "schemas", url: "https://ai.google.dev/gemini-api/docs/structured-output" },
+      { rule: "schemas", url: "https://github.com/symfony/ai/issues/803", readOn },
       { rule: "name", url: "https://github.com/google-gemini/gemini-cli/issues/6704", readOn },
       { rule: "results", url: "https://ai.google.dev/gemini-api/docs/function-calling" },
       { rule: "userFirst", url: "https://ai.google.dev/gemini-api/docs/function-calling" }

@@ -17,6 +17,7 @@ import { adapter } from "./internal/adapter.ts"
 import { decoder, fault } from "./internal/anthropicReply.ts"
 import { media, name, takes, toBody, toMessage } from "./internal/anthropicRequest.ts"
 import { configured, requireKey } from "./internal/configured.ts"
+import { outputSchema } from "./internal/outputSchema.ts"
 
 /**
  * Options of the provider.
@@ -59,6 +60,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       }),
       fault,
       takes,
+      constrains: (request) => outputSchema(request, vendorRules.anthropic) !== undefined,
       list: { path: "/models", key: "data", id: "id", query: "limit=1000" }
     },
     (speak) =>

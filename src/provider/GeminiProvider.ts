@@ -21,6 +21,7 @@ import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
 import { allMedia, itemsOf, type Piece, textOf } from "./internal/messageParts.ts"
+import { outputSchema } from "./internal/outputSchema.ts"
 import { count, type Fields, fields, firstAnswer, list, string, strings, text } from "./internal/readFields.ts"
 import { type Reply, unknownReason } from "./internal/replyParts.ts"
 
@@ -52,7 +53,7 @@ export const variables: ReadonlyArray<string> = Google.variables
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
+  adapter({ ...Google.vendor(name, options), takes, constrains }, (speak) =>
     speak({
       path: ({ model }) => `/models/${encodeURIComponent(model.id)}:streamGenerateContent`,
       query: "alt=sse",
@@ -172,6 +173,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
     maxOutputTokens: generation.maxTokens,
     stopSequences: generation.stopSequences,
     seed: generation.seed,
+    ...formatOf(request),
     thinkingConfig: thinkingConfig(request, fields(fields(own, "generationConfig"), "thinkingConfig"))
   }
   return assemble(
@@ -185,6 +187,14 @@ const toBody = (request: Request, messages: ReadonlyArray<WireMessage>): string 
     toContents(messages)
   )
 }
+
+const formatOf = (request: Request): Settings => {
+  const schema = outputSchema(request, vendorRules.gemini)
+  return schema === undefined ? {} : { responseMimeType: "application/json", responseJsonSchema: schema }
+}
+
+const constrains: NonNullable<ProviderShape["constrains"]> = (request) =>
+  outputSchema(request, vendorRules.gemini) !== undefined
 
 const toTools = ({ tools }: Request): ReadonlyArray<JsonObject> | undefined => {
   const functionDeclarations = runHere(tools).map((tool) => ({

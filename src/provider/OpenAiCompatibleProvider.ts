@@ -183,6 +183,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       headers: () => ({ ...options.headers, ...keyHeaders() }),
       fault: ChatReply.fault,
       takes: ChatRequest.takes(dialectOf(options)),
+      constrains: (request) => ChatRequest.structured(dialectOf(options), request) !== undefined,
       list: { path: "/models", key: "data", id: "id" }
     },
     (speak) => speak(chatFormat(dialectOf(options), options))

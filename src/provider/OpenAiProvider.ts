@@ -67,6 +67,7 @@ export const make = (options: Options): Effect.Effect<ProviderShape, never, Http
       fault: ChatReply.fault,
       takes: (asked) =>
         (options.api ?? asked.model.api) === "responses" ? takes(asked) : ChatRequest.takes(dialect)(asked),
+      constrains: (request) => ChatRequest.structured(dialect, request) !== undefined,
       list: { path: "/models", key: "data", id: "id" }
     },
     (speak) => {

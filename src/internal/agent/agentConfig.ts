@@ -47,6 +47,7 @@ const ModelConfig = Schema.Struct({
   max_output_tokens: Schema.optionalKey(Schema.Natural),
   dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
   api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
+  structured_output: Schema.optionalKey(Schema.Literals(["with_tools", "without_tools"])),
   price: Schema.optionalKey(PriceConfig)
 })
 

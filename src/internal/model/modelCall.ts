@@ -38,7 +38,8 @@ export const callModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const chosen = turn.args?.model
   const served = chosen === undefined ? run : yield* run.served(chosen, run)
   const tools = turn.tools.length === 0 ? [] : yield* toolsOf(run, turn)
-  const grammar = run.agent.grammar ? yield* grammarOf(run) : undefined
+  const { grammar: isWanted, typed } = run.agent
+  const grammar = !isWanted && !typed ? undefined : yield* grammarOf(run, served.model, tools)
   const call = requestOf(run, turn, served, tools, grammar)
   const reading = new ReplyReading(run, turn, call, markupsOf(run.agent, grammar))
   const forecast = forecastCache(run, served.model.id, tools, reading.startedAt)

@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import type { Json } from "effect/Schema"
 import * as Agents from "../../Agent.ts"
 import type { Call } from "../../Call.ts"
+import * as Models from "../../Model.ts"
 import type { PromptContext } from "../../PromptPipeline.ts"
 import type { AnyProtocol } from "../../Protocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
@@ -16,6 +17,7 @@ import type { ReplyGrammar, ToolDefinition } from "../../Provider.ts"
 import type { AnySkill } from "../../Skill.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import { type JsonObject, isJsonObject, jsonObject } from "../../kit/json.ts"
+import { perObject } from "../../kit/perObject.ts"
 import { askPolicy, shows } from "../policy/decision.ts"
 import { ofText } from "../prompt/tokenEstimate.ts"
 import { type AnyAgent, type Callable, type Offer, type Run, policyScope } from "../run/run.ts"
@@ -201,13 +203,27 @@ const requestSchema: JsonObject = {
 
 // ---------------------------------------------------------------- the grammar
 
-/** Returns the grammar of the next reply. Undefined for native calls, which follow the vendor's format. */
-export const grammarOf = (run: Run): Effect.Effect<ReplyGrammar | undefined> =>
+/**
+ * Returns the grammar of the next reply. For native calls, which follow the vendor's format, it is the schema of a typed
+ * answer, if the vendor can hold the model to it.
+ */
+export const grammarOf = (
+  run: Run,
+  model: Models.Model,
+  tools: ReadonlyArray<ToolDefinition>
+): Effect.Effect<ReplyGrammar | undefined> =>
   run.agent.dialect === "tools"
-    ? Effect.succeed(undefined)
-    : Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) =>
-        grammarFor(run, skills, protocols)
-      )
+    ? Effect.succeed(Models.holdsSchema(model, tools.length > 0) ? answerOf(run.agent).grammar : undefined)
+    : !run.agent.grammar
+      ? Effect.succeed(undefined)
+      : Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) =>
+          grammarFor(run, skills, protocols)
+        )
+
+/** Returns the schema of an agent's typed answer, the same object for each request. */
+const answerOf = perObject((agent: AnyAgent): { readonly grammar: ReplyGrammar | undefined } => ({
+  grammar: agent.typed ? { _tag: "Json", schema: jsonObject(agent.outputJsonSchema?.()) } : undefined
+}))
 
 interface KnownGrammar {
   readonly skills: ReadonlyArray<AnySkill>

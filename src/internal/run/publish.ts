@@ -125,9 +125,14 @@ export const cacheMissed = (expected: number, usage: Usage | null): Response["ca
 
 /** Notes and returns the options that a call drops, or undefined if they are those of the call before. */
 export const noteDropped = (run: Run, { provider, request }: ModelCall): DroppedOptions | undefined => {
-  const { generation, model } = request
-  if (run.live.publish === undefined || provider.takes === undefined) return undefined
-  const options = missing(generation, provider.takes(request))
+  const { generation, grammar, model } = request
+  if (run.live.publish === undefined) return undefined
+  // In the dialect of blocks a schema is one of several forms of a grammar.
+  const isHeld = run.agent.dialect !== "tools" || grammar === undefined || provider.constrains?.(request) !== false
+  const options = [
+    ...(provider.takes === undefined ? [] : missing(generation, provider.takes(request))),
+    ...(isHeld ? [] : ["output"])
+  ]
   const before = run.dropped
   run.dropped = options.length === 0 ? "" : [provider.name, model.id, ...options].join(" ")
   return run.dropped === "" || run.dropped === before

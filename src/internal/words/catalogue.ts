@@ -92,6 +92,13 @@ export interface Model {
    * @since 0.1.0
    */
   readonly api?: "chat" | "responses"
+  /**
+   * Whether the vendor can hold a reply to the JSON Schema of a typed answer, beside native tools or only in requests
+   * without them. Absent: it cannot.
+   *
+   * @since 0.1.0
+   */
+  readonly structuredOutput?: "with_tools" | "without_tools"
   /** Without a price no cost is counted, and a cost budget cannot be enforced. */
   readonly price?: Price
 }
@@ -118,6 +125,7 @@ export const Model: Schema.Codec<Model> = (() => {
     maxOutputTokens: Schema.optionalKey(Schema.Natural),
     dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools"])),
     api: Schema.optionalKey(Schema.Literals(["chat", "responses"])),
+    structuredOutput: Schema.optionalKey(Schema.Literals(["with_tools", "without_tools"])),
     price: Schema.optionalKey(
       Schema.Struct({
         ...rates,
@@ -171,11 +179,18 @@ const claude = (id: string, contextWindow: number, maxOutputTokens: number, pric
   capabilities: takes,
   contextWindow,
   maxOutputTokens,
+  structuredOutput: "with_tools",
   // Ten dollars for a thousand searches.
   price: { ...price, hosted: { web_search: 0.01 } }
 })
 
 const sees: ReadonlyArray<Capability> = ["text", "vision"]
+
+/** Claude 4 cannot hold a reply to a schema. Claude 4.5 is the first one that can. */
+const claude4 = (id: string, maxOutputTokens: number, price: Price): Facts => {
+  const { structuredOutput: _, ...facts } = claude(id, 200_000, maxOutputTokens, price, sees)
+  return facts
+}
 
 export const anthropic = from(
   {
@@ -184,13 +199,13 @@ export const anthropic = from(
     readOn: "2026-11-24"
   },
   {
-    claudeOpus4: claude("claude-opus-4-20250514", 200_000, 32_000, price(15, 75, 1.5, 18.75), sees),
+    claudeOpus4: claude4("claude-opus-4-20250514", 32_000, price(15, 75, 1.5, 18.75)),
     claudeOpus45: claude("claude-opus-4-5-20251101", 200_000, 64_000, price(5, 25, 0.5, 6.25)),
     claudeOpus46: claude("claude-opus-4-6", 1_000_000, 128_000, price(5, 25, 0.5, 6.25)),
     claudeOpus47: claude("claude-opus-4-7", 1_000_000, 128_000, price(5, 25, 0.5, 6.25)),
     claudeOpus5: claude("claude-opus-5", 1_000_000, 128_000, price(5, 25, 0.5, 6.25)),
     claudeOpus55: claude("claude-opus-5-5", 1_000_000, 128_000, price(4, 20, 0.2, 5)),
-    claudeSonnet4: claude("claude-sonnet-4-20250514", 200_000, 64_000, price(3, 15, 0.3, 3.75), sees),
+    claudeSonnet4: claude4("claude-sonnet-4-20250514", 64_000, price(3, 15, 0.3, 3.75)),
     claudeSonnet45: claude("claude-sonnet-4-5-20250929", 200_000, 64_000, price(3, 15, 0.3, 3.75)),
     claudeSonnet46: claude("claude-sonnet-4-6", 1_000_000, 64_000, price(3, 15, 0.3, 3.75)),
     claudeSonnet55: claude("claude-sonnet-5-5", 1_000_000, 128_000, price(2, 10, 0.1, 2.5)),
@@ -207,6 +222,7 @@ const gpt = (id: string, contextWindow: number, maxOutputTokens: number, price: 
   capabilities: takes,
   contextWindow,
   maxOutputTokens,
+  structuredOutput: "with_tools",
   price
 })
 
@@ -244,6 +260,8 @@ const gemini = (id: string, price?: Price): Facts => ({
   capabilities: perceives,
   contextWindow: 1_048_576,
   maxOutputTokens: 65_536,
+  // Gemini 2.5 refuses a schema beside tools.
+  structuredOutput: id.startsWith("gemini-2") ? "without_tools" : "with_tools",
   ...(price === undefined ? {} : { price })
 })
 

@@ -19,6 +19,8 @@ export interface Vendor extends Pick<Exchange.Service, "name" | "headers" | "fau
   readonly apiKey: Redacted.Redacted | undefined
   /** The options that a model accepts. Default: all. */
   readonly takes?: ProviderShape["takes"]
+  /** Whether a reply is held to the grammar of its request. Default: not told. */
+  readonly constrains?: ProviderShape["constrains"]
   readonly baseUrl: string
   /** The version that an address may end with, as in `/v1`. */
   readonly version: string
@@ -51,11 +53,12 @@ export const adapter = (
   stream: (speak: Speak) => ProviderShape["stream"]
 ): Effect.Effect<ProviderShape, never, HttpClient> =>
   Effect.map(HttpClient, (client) => {
-    const { apiKey, baseUrl, fault, headers, list, name, takes, version } = vendor
+    const { apiKey, baseUrl, constrains, fault, headers, list, name, takes, version } = vendor
     const service: Exchange.Service = { name, secrets: apiKey === undefined ? [] : [apiKey], headers, fault }
     return {
       name,
       ...(takes === undefined ? {} : { takes }),
+      ...(constrains === undefined ? {} : { constrains }),
       models: offer(client, service, endpoint(baseUrl, version, list.path, list.query), list.key, list.id),
       stream: stream((format) => {
         const fit = fitting(format.rules)

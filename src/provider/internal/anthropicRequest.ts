@@ -7,11 +7,13 @@
 import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import type { Json, JsonObject } from "../../kit/json.ts"
+import { vendorRules } from "../../kit/vendorRules.ts"
 import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, laidOver, type Settings, toolsOf } from "./body.ts"
 import { apart, concluded, itemsOf, type Media, type MediaPiece, type Piece, standIn, textOf } from "./messageParts.ts"
+import { outputSchema } from "./outputSchema.ts"
 import { isFields, text } from "./readFields.ts"
 
 /** The name under which thinking is signed and vendor options are given. */
@@ -154,11 +156,16 @@ const bodyWith = (mark: JsonObject, request: Request, messages: ReadonlyArray<Wi
       })),
       ...own,
       thinking: thinkingOf(isAdaptive(request.generation, known), budget, own["thinking"]),
-      output_config: laidOver({ effort: generation.thinking?.effort }, own["output_config"])
+      output_config: laidOver({ effort: generation.thinking?.effort, format: formatOf(request) }, own["output_config"])
     },
     "messages",
     toMessages(messages, marks, mark)
   )
+}
+
+const formatOf = (request: Request): JsonObject | undefined => {
+  const schema = outputSchema(request, vendorRules.anthropic)
+  return schema === undefined ? undefined : { type: "json_schema", schema }
 }
 
 const thinkingOf = (adapts: boolean, budget: number | undefined, own: Json | undefined): Json | undefined => {

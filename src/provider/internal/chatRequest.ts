@@ -6,12 +6,14 @@
 
 import * as Grammar from "../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../kit/json.ts"
+import { vendorRules } from "../../kit/vendorRules.ts"
 import type { Message } from "../../Message.ts"
 import type { Model } from "../../Model.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, functions, isReasoner, laidOver, type Settings } from "./body.ts"
 import { callSignatures } from "./google.ts"
 import type { Media, MediaPiece, Piece } from "./messageParts.ts"
+import { isStructured, outputSchema } from "./outputSchema.ts"
 import { apart, shortId, standIn, textOf, wireId } from "./messageParts.ts"
 
 /**
@@ -291,8 +293,16 @@ export const toBody = (dialect: Dialect, request: Request, messages: ReadonlyArr
   )
 }
 
-const constraint = ({ grammar: form }: Dialect, { grammar }: Request): Settings => {
-  if (form === undefined || grammar === undefined) return {}
+/** Returns the schema of a typed answer in the form of OpenAI, for a model that can be held to it. */
+export const structured = ({ shortIds }: Dialect, request: Request): JsonObject | undefined =>
+  outputSchema(request, shortIds ? vendorRules.mistral : vendorRules.chat)
+
+const constraint = (dialect: Dialect, request: Request): Settings => {
+  const { grammar } = request
+  const { grammar: form } = dialect
+  const strict = structured(dialect, request)
+  if (strict !== undefined) return replyFormat({ name: "reply", strict: true, schema: strict })
+  if (form === undefined || grammar === undefined || isStructured(request)) return {}
   if (form === "gbnf") return { grammar: Grammar.gbnfOf(grammar) }
   if (form === "structured_outputs") return { structured_outputs: { grammar: Grammar.gbnfOf(grammar) } }
   const tag = form === "structural_tag" ? Grammar.structuralTagOf(grammar) : undefined
@@ -301,5 +311,9 @@ const constraint = ({ grammar: form }: Dialect, { grammar }: Request): Settings 
   // Hosted services only accept objects.
   return schema === undefined || (form === "json_schema" && schema["type"] !== "object")
     ? {}
-    : { response_format: { type: "json_schema", json_schema: { name: "reply", schema } } }
+    : replyFormat({ name: "reply", schema })
 }
+
+const replyFormat = (schema: JsonObject): Settings => ({
+  response_format: { type: "json_schema", json_schema: schema }
+})

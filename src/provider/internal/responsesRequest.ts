@@ -7,12 +7,14 @@
 
 import * as Grammar from "../Grammar.ts"
 import { type Json, type JsonObject, jsonObject } from "../../kit/json.ts"
+import { vendorRules } from "../../kit/vendorRules.ts"
 import type { Generation } from "../../Generation.ts"
 import type { Message } from "../../Message.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { assemble, extras, hostedOf, isReasoner, laidOver, type Settings, toolsOf } from "./body.ts"
 import type { Media, MediaPiece, Piece } from "./messageParts.ts"
 import { apart, itemsOf, standIn, textOf, wireId } from "./messageParts.ts"
+import { isStructured, outputSchema } from "./outputSchema.ts"
 import { text } from "./readFields.ts"
 
 /** The name under which reasoning is kept and vendor options are given. */
@@ -157,7 +159,11 @@ const includes = (reasons: boolean, searches: boolean): ReadonlyArray<string> | 
   return parts.length === 0 ? undefined : parts
 }
 
-const formatOf = ({ grammar }: Request): Settings => {
+const formatOf = (request: Request): Settings => {
+  const { grammar } = request
+  const strict = outputSchema(request, vendorRules.responses)
+  if (strict !== undefined) return { format: { type: "json_schema", name: "reply", strict: true, schema: strict } }
+  if (isStructured(request)) return {}
   const schema = grammar === undefined ? undefined : Grammar.jsonSchemaOf(grammar)
   return schema?.["type"] === "object" ? { format: { type: "json_schema", name: "reply", schema } } : {}
 }

@@ -11,6 +11,7 @@ import { imageSize } from "../../kit/imageHeader.ts"
 import { isRecord, parseJson } from "../../kit/json.ts"
 import { vendorRules, type VendorRules, type Wire } from "../../kit/vendorRules.ts"
 import type { Rule, Violation } from "../RequestRules.ts"
+import { checkSchema } from "./schemaChecks.ts"
 import { type Part, type Reading, readers, type Turn } from "./wireReaders.ts"
 
 type Report = (rule: Rule, path: string, detail: string) => void
@@ -33,6 +34,7 @@ export const violationsIn = (wire: Wire, body: unknown): ReadonlyArray<Violation
   checkOrder(rules, reading.turns, report)
   checkMarks(rules, reading.turns, report)
   checkImages(rules, reading.turns, report)
+  checkSchema(wire, rules.schemas, body, (path, detail) => report("schemas", path, detail))
   return found
 }
 
