@@ -18,15 +18,24 @@ import { flat, shorten } from "./text.ts"
  * A form that cannot be read as a schema, because it uses keywords outside of forms, accepts any values of its fields.
  */
 export const decode = (form: JsonObject, values: JsonObject): Result.Result<JsonObject, string> => {
-  const fields = properties(form).map(([name, field]) => [name, resolve(field, form)] as const)
-  const given = completed(fields, values)
+  const given = completed(form, values)
   const schema = schemaOf(form)
   const fitted = schema === undefined ? Result.succeed(given) : Schema.decodeUnknownResult(schema)(given)
   if (Result.isFailure(fitted)) return Result.fail(shorten(flat(String(fitted.failure)), longest))
-  const misfit = fields.find(([name, field]) => !matches(field, own(given, name)))
+  const misfit = fieldsOf(form).find(([name, field]) => !matches(field, own(given, name)))
   return misfit === undefined
     ? Result.succeed(given)
     : Result.fail(`'${shorten(flat(misfit[0]), 100)}' does not match its pattern`)
+}
+
+/** Returns the values of the form's fields, with defaults for absent ones and without any other values. */
+export const completed = (form: JsonObject, values: JsonObject): JsonObject => {
+  const found: { [name: string]: Json } = Object.create(null)
+  for (const [name, field] of fieldsOf(form)) {
+    const value = own(values, name) ?? own(field, "default")
+    if (value !== undefined && value !== null) found[name] = plain(value)
+  }
+  return { ...found }
 }
 
 /**
@@ -39,16 +48,7 @@ export const onlyText = (form: JsonObject): string | undefined => {
   return own(field, "type") === "string" ? only[0] : undefined
 }
 
-type Field = readonly [name: string, field: Record<string, unknown>]
-
-const completed = (fields: ReadonlyArray<Field>, values: JsonObject): JsonObject => {
-  const found: { [name: string]: Json } = Object.create(null)
-  for (const [name, field] of fields) {
-    const value = own(values, name) ?? own(field, "default")
-    if (value !== undefined && value !== null) found[name] = plain(value)
-  }
-  return { ...found }
-}
+const fieldsOf = (form: JsonObject) => properties(form).map(([name, field]) => [name, resolve(field, form)] as const)
 
 const schemaOf = (form: JsonObject): Schema.ConstraintDecoder<unknown> | undefined =>
   Result.getOrUndefined(

@@ -143,6 +143,15 @@ describe("A server of skills", () => {
     }).pipe(Effect.provide(skills))
   )
 
+  it.live("passes no values that do not fit the form to a skill", () =>
+    Effect.gen(function* () {
+      for (const content of [{}, { seat: 5 }, { other: "12A" }] as ReadonlyArray<Record<string, string | number>>) {
+        const { call } = yield* client(yield* McpServe.http(), () => ({ action: "accept", content }))
+        assert.strictEqual(yield* call("book"), "Declined")
+      }
+    }).pipe(Effect.provide(skills))
+  )
+
   describe("has a call confirmed by the person of the client", () => {
     const careful = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "book", reason: "it costs" }] }))
     const served = <A, E>(

@@ -4,8 +4,10 @@ import * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import * as Base64 from "effect/encoding/Base64"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Content from "../../Content.ts"
+import * as FormValues from "../../kit/formValues.ts"
 import { isRecord, jsonObject, type JsonObject, own, plain } from "../../kit/json.ts"
 import { SamplingRefused } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
@@ -33,7 +35,9 @@ export const make = ({ elicitation, sampling }: McpSchema.ClientCapabilities, se
       : {
           ask: (asking) =>
             canAsk(asking)
-              ? Effect.map(send({ method: "elicitation/create", params: elicitationOf(asking) }), replyOf)
+              ? Effect.map(send({ method: "elicitation/create", params: elicitationOf(asking) }), (answer) =>
+                  fitting(asking, replyOf(answer))
+                )
               : Effect.succeed<Reply>({ _tag: "Declined", reason: "the client cannot show this question" })
         }),
     ...(sampling === undefined
@@ -77,6 +81,15 @@ const replyOf = (answer: unknown): Reply => {
   if (action === "decline") return { _tag: "Declined" }
   if (action !== "accept" || !isRecord(answer)) return { _tag: "Dismissed" }
   return { _tag: "Accepted", values: jsonObject(plain(own(answer, "content") ?? {})) }
+}
+
+/** Decodes the values of a reply by the form. A client need not have checked them. */
+const fitting = ({ form }: Asking, reply: Reply): Reply => {
+  if (reply._tag !== "Accepted" || form === undefined) return reply
+  const values = FormValues.decode(form, reply.values)
+  return Result.isSuccess(values)
+    ? { _tag: "Accepted", values: values.success }
+    : { _tag: "Declined", reason: `the values do not fit the form: ${values.failure}` }
 }
 
 const samplingOf = ({ maxTokens, messages, stopSequences, system, temperature }: Sampling): JsonObject => ({

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Content from "../../Content.ts"
+import * as FormValues from "../../kit/formValues.ts"
 import { isJsonObject, isRecord, jsonObject, type JsonObject, own, plain } from "../../kit/json.ts"
 import { shorten, visible } from "../../kit/text.ts"
 import type { Message } from "../../Message.ts"
@@ -87,23 +88,16 @@ const longest = 4_000
 const resultOf = ({ form }: Asking, reply: Reply): JsonObject => {
   switch (reply._tag) {
     case "Accepted":
-      return { action: "accept", ...(form === undefined ? {} : { content: completed(form, reply.values) }) }
+      // The values of a person in a run are decoded; those of the application are checked by the server.
+      return {
+        action: "accept",
+        ...(form === undefined ? {} : { content: FormValues.completed(form, reply.values) })
+      }
     case "Declined":
       return { action: "decline" }
     case "Dismissed":
       return { action: "cancel" }
   }
-}
-
-/** Returns the values of the form, with defaults for missing ones and without others. */
-const completed = (form: JsonObject, values: JsonObject): JsonObject => {
-  const properties = jsonObject(form["properties"] ?? {})
-  const content: { [key: string]: JsonObject[string] } = {}
-  for (const [key, property] of Object.entries(properties)) {
-    const value = own(values, key) ?? (isRecord(property) ? own(property, "default") : undefined)
-    if (value !== undefined && value !== null) content[key] = plain(value)
-  }
-  return content
 }
 
 // ---------------------------------------------------------------- a model
