@@ -249,10 +249,12 @@ const endTalk = Effect.fnUntraced(function* (
   const { built, history, media } = talk
   const [asked, ...said] = yield* embedded(messages, media)
   const isAsked = (message: Message) => Equal.equals(message, asked)
-  if (asked !== undefined && !(yield* history.last(1)).some(isAsked) && !(yield* history.toArray).some(isAsked)) {
-    yield* history.append(asked, runId)
+  let unsaid: ReadonlyArray<Message> = said
+  // A long history is read only if something was added after the user's message.
+  if (!(yield* history.last(1)).some(isAsked)) {
+    if (asked !== undefined && !(yield* history.toArray).some(isAsked)) yield* history.append(asked, runId)
+    unsaid = unsaidOf(yield* history.toArray, asked, said)
   }
-  const unsaid = unsaidOf(yield* history.toArray, asked, said)
   const state = Option.getOrUndefined(yield* stateOf(built, runId))
   const all = state === undefined ? unsaid : KeptSummary.keep(state, (yield* history.toArray).concat(unsaid))
   yield* history.append(all.slice(all.length - unsaid.length), `${runId}:messages`)

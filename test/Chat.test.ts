@@ -67,6 +67,21 @@ describe("Chat (AC-24)", () => {
     }).pipe(Effect.provide(chatting()))
   )
 
+  it.effect("reads the whole history once for each message", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const memory = yield* ChatHistory.makeMemory()
+      const toArray = Effect.tap(memory.toArray, () => Effect.sync(() => reads++))
+      const provider = MockProvider.make("Hello Ada.", "You are Ada.")
+      const chat = (text: string) =>
+        Effect.provideService(Chat.chat(agent, text, { provider }), ChatHistory.ChatHistory, { ...memory, toArray })
+      yield* chat("I am Ada.")
+      yield* chat("Who am I?")
+      assert.strictEqual(reads, 2)
+      assert.strictEqual(yield* memory.size, 4)
+    }).pipe(Effect.provide(chatting()))
+  )
+
   it.effect("reads an earlier message once for all runs that follow it", () =>
     Effect.gen(function* () {
       let reads = 0
