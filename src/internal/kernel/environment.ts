@@ -94,6 +94,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         ),
         isFull: sink.isFull,
         batch: sink.batch,
+        isAlone: claim?.isAlone === true,
         stop: soundStop(claim?.stop),
         signal: options.signal,
         prove: soundProof(claim?.prove),

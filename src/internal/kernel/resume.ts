@@ -79,6 +79,7 @@ const resumed = Effect.fnUntraced(function* (
     resumed: true,
     ...context,
     ...(how.answers === undefined ? {} : { answers }),
+    ...(environment.isAlone && environment.parent === undefined ? { alone: true } : {}),
     ...(rewind ? { rewind } : {}),
     ...(how.as === undefined || agent.name === agentName(state) ? {} : { as: { agent: agent.name, reason: how.as } }),
     ...recovered

@@ -9,6 +9,8 @@ import type { RunHead } from "../../RunStore.ts"
 
 /** How a run finds out that its process gives it up, or has lost it. */
 export interface RunClaim {
+  /** Whether the run is the only suspect of a crash that this process attempts. Stored with the resume. */
+  readonly isAlone?: boolean | undefined
   /**
    * Called before each turn, each model call and each call of the run and of its children. A returned error stops the
    * run at its last record.

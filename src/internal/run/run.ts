@@ -148,6 +148,8 @@ export interface Environment extends Member {
   readonly isFull: () => boolean
   /** Publishes all events that `body` emits together. */
   readonly batch: <A>(body: () => A) => A
+  /** Whether the run is the only suspect of a crash that its driver attempts. */
+  readonly isAlone: boolean
   /** Called before each step. If it returns an error, the run stops at its last stored record. */
   readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
   /** Cancels the root run when aborted. */

@@ -151,6 +151,8 @@ export const delta = perObject((content: ContentCodec) => {
     answers: Schema.optionalKey(Schema.Array(answer())),
     /** Questions asked at review, after a hook changed a call, or by calls that ran. */
     asked: Schema.optionalKey(Schema.Array(question())),
+    /** A driver resumed the run after a crash, with no other such run in its process: its next crash is its own. */
+    alone: Schema.optionalKey(Schema.Boolean),
     /** The agent that resumed the run of another one, and why. */
     as: Schema.optionalKey(Schema.Struct({ agent: Schema.String, reason: Schema.String })),
     /** Returns to turn_started, so that the turn is prepared again. */

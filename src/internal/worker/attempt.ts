@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import type * as Schedule from "effect/Schedule"
+import type * as Semaphore from "effect/Semaphore"
 import type { Kernel } from "../../Kernel.ts"
 import { AgentCrashError, CancellationError } from "../../KernelError.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
@@ -34,6 +35,8 @@ export interface Driver<R> extends RunDriver, Holder {
   readonly cleanUpTimeout: Duration.Duration
   /** Runs that need nothing before a time, which is not computed again. */
   readonly due: DueRuns
+  /** Held while a suspect of a crash is attempted. */
+  readonly suspects: Semaphore.Semaphore
   /** Decides what a run needs next. Not to be attempted unless `isFree`: another process may be at work on it. */
   readonly next: (head: RunHead, isFree?: Effect.Effect<boolean, StoreError>) => Effect.Effect<Next, StoreError>
 }
@@ -72,13 +75,14 @@ const resume = <R>(
   { due, kernel, options, workerId }: Driver<R>,
   head: RunHead,
   agent: Runnable<R>,
-  { isLost, keep, prove }: Claim,
+  { isAlone, isLost, keep, prove }: Claim,
   how: Asked | undefined,
   isDraining: () => boolean
 ): Effect.Effect<unknown, TakeUpError, RunStore | R> => {
   const { runId } = head
   const lost = () => new AgentCrashError({ runId, agentId: agent.name })
   const claim: RunClaim = {
+    isAlone,
     stop: () => {
       if (isLost()) return lost()
       return isDraining() ? new CancellationError({ runId }) : undefined

@@ -9,6 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
+import * as Semaphore from "effect/Semaphore"
 import { Kernel } from "../../Kernel.ts"
 import { AgentCrashError, ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
@@ -52,6 +53,7 @@ export const make = Effect.fnUntraced(function* <R>(
     drain: Duration.fromInputUnsafe(drain),
     cleanUpTimeout,
     due: DueRuns.make(),
+    suspects: Semaphore.makeUnsafe(1),
     timed: (effect) => inTime(effect, limit, () => Effect.fail(late)),
     next: (head, isFree) => driver.timed(next(driver, head, isFree)),
     attempt: (head, claim, how) => {
@@ -89,7 +91,11 @@ const next = Effect.fnUntraced(function* <R>(
   if (!(yield* isFree)) return { _tag: "Rest" }
   const patient = yield* patience(store, retry, head)
   if (patient._tag === "Changed") return { _tag: "Changed" }
-  if (patient._tag === "From") return patient.at > now ? waitUntil(patient.at) : { _tag: "Attempt" }
+  if (patient._tag === "From") {
+    return patient.at > now
+      ? waitUntil(patient.at)
+      : { _tag: "Attempt", ...(patient.isSuspect ? { isSuspect: true } : {}) }
+  }
   if (type !== "failed") return yield* abandon(driver, head, agent, patient.attempts)
   DueRuns.setDue(due, head, Infinity)
   return { _tag: "Rest" }
@@ -152,11 +158,16 @@ const drive = Effect.fnUntraced(function* <R>(
     const isAsked = how?.revision === revision && head.status.type !== "completed"
     const isKnown = driver.agents.has(head.agent)
     const step: Next = isAsked
-      ? { _tag: isKnown ? "Attempt" : "UnknownAgent" }
+      ? isKnown
+        ? { _tag: "Attempt" }
+        : { _tag: "UnknownAgent" }
       : yield* Effect.orElseSucceed(driver.next(head), () => changed)
     switch (step._tag) {
       case "Attempt": {
-        const exit = yield* driver.attempt(head, Effect.succeed(claim), isAsked ? how : undefined)
+        const attempted = (claim: Claim) => driver.attempt(head, Effect.succeed(claim), isAsked ? how : undefined)
+        const exit = yield* step.isSuspect === true
+          ? driver.suspects.withPermits(1)(attempted({ ...claim, isAlone: true }))
+          : attempted(claim)
         if (exit === undefined) break
         if (Exit.isSuccess(exit)) return { _tag: "AtRest" }
         const error = Option.getOrUndefined(Exit.findErrorOption(exit))

@@ -35,7 +35,7 @@ export interface Options<R = never> {
   /** How many runs it drives at once, at least 1. Further runs wait. Default: any number. */
   readonly concurrency?: number | undefined
   /**
-   * When a crashed run is attempted again: at once after the first crash, then by this schedule, and not at all when
+   * When a crashed run is attempted again, one at a time of those that were in progress when a process died: at once after the first crash, then by this schedule, and not at all when
    * the schedule ends. Progress of the run or of a task restarts the schedule. Default: 5 times, starting
    * at 1 second, each wait twice the last.
    */
@@ -110,6 +110,11 @@ export interface Claim {
   readonly prove?: ((root: RunHead) => Effect.Effect<boolean, StoreError>) | undefined
   /** Keeps the claim while the run is driven, by renewing a lease for instance. The run is interrupted when it ends. */
   readonly keep?: Effect.Effect<void> | undefined
+  /**
+   * Whether the run is a suspect of a crash, and no other suspect is attempted in this process. Stored in the journal,
+   * so that only crashes of its own count against a run.
+   */
+  readonly isAlone?: boolean | undefined
   /** Gives the claim back after the attempt, however it ended. */
   readonly release?: Effect.Effect<void> | undefined
 }
@@ -117,7 +122,8 @@ export interface Claim {
 /**
  * The next need of a stored run:
  *
- * - `Attempt`: it can be attempted now.
+ * - `Attempt`: it can be attempted now. A suspect was being run when a process crashed or lost it, and is attempted with
+ *   no other suspect beside it.
  * - `Wait`: nothing before a time, in milliseconds since the epoch: its next retry, or the deadline of its questions.
  * - `Rest`: nothing until it changes.
  * - `Changed`: it has changed since its head was read.
@@ -127,7 +133,8 @@ export interface Claim {
  * @since 0.1.0
  */
 export type Next =
-  | { readonly _tag: "Attempt" | "Rest" | "Changed" | "UnknownAgent" }
+  | { readonly _tag: "Attempt"; readonly isSuspect?: boolean }
+  | { readonly _tag: "Rest" | "Changed" | "UnknownAgent" }
   | { readonly _tag: "Wait"; readonly until: number }
 
 /**

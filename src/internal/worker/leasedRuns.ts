@@ -47,6 +47,9 @@ interface State<R> extends Leases {
   readonly claims: Map<string, Fiber.Fiber<unknown>>
   /** The revisions of runs when they were claimed. A run without progress since waits for the next poll. */
   readonly revisions: Map<string, number>
+  /** The suspect of a crash that is being attempted, and those that wait for it. */
+  suspect: string | undefined
+  readonly waitingSuspects: Set<string>
   /** Held while a run is considered for a place. */
   readonly one: Semaphore.Semaphore
   claimed: number
@@ -69,6 +72,8 @@ export const make = Effect.fnUntraced(function* <R>(
     orphanMs: Duration.toMillis(options.orphanAfter ?? "10 minutes"),
     claims: new Map(),
     revisions: new Map(),
+    suspect: undefined,
+    waitingSuspects: new Set(),
     one: Semaphore.makeUnsafe(1),
     claimed: 0,
     isDraining: false
@@ -195,7 +200,9 @@ const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead
   if (deadline !== undefined && (yield* worker.timed(isOverdue(worker.store, head, Duration.toMillis(deadline))))) {
     return DueRuns.setDue(driver.due, head, Infinity)
   }
-  yield* claim(worker, head)
+  const isSuspect = next.isSuspect === true
+  if (isSuspect && worker.suspect !== undefined) return void worker.waitingSuspects.add(runId)
+  yield* claim(worker, head, isSuspect)
 })
 
 /** Returns whether neither a run nor one of its tasks has had a record for a while. */
@@ -211,24 +218,27 @@ const isOrphan = Effect.fnUntraced(function* (
 })
 
 /** Attempts a run under a lease. The caller waits only until the store has responded to the claim. */
-const claim = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead) {
+const claim = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead, isAlone: boolean) {
   const { claims, driver, revisions } = worker
   const { runId } = head
+  if (isAlone) worker.suspect = runId
   const answered = Deferred.makeUnsafe<void>()
   const answer = () => Deferred.doneUnsafe(answered, Exit.void)
-  const acquired = Effect.tap(acquire(worker, head), (lease) =>
+  const acquired = Effect.flatMap(acquire(worker, head), (lease) =>
     Effect.sync(() => {
       if (lease !== undefined) {
         worker.claimed++
         revisions.set(runId, head.revision)
       }
       answer()
+      return lease === undefined ? undefined : { ...lease, isAlone }
     })
   )
   const begun = Effect.map(Effect.forkDetach(driver.attempt(head, acquired)), (fiber) => {
     claims.set(runId, fiber)
     fiber.addObserver((ended) => {
       claims.delete(runId)
+      if (isAlone) nextSuspect(worker)
       answer()
       const exit = Exit.isSuccess(ended) ? ended.value : undefined
       if (exit !== undefined && Exit.isFailure(exit) && !worker.isDraining) stopped(worker, runId, exit.cause)
@@ -237,6 +247,15 @@ const claim = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead) {
   yield* Effect.uninterruptible(begun)
   yield* Deferred.await(answered)
 })
+
+/** Lets the next suspect of a crash be attempted. A poll finds those that are not offered here. */
+const nextSuspect = <R>(worker: State<R>): void => {
+  worker.suspect = undefined
+  const [next] = worker.waitingSuspects
+  if (next === undefined) return
+  worker.waitingSuspects.delete(next)
+  emitOffer(worker.store, next)
+}
 
 /** Decides now, not at the next poll, when a run that stopped is retried, or its questions are declined. */
 const stopped = <R>(worker: State<R>, runId: string, cause: Cause.Cause<TakeUpError>): void => {

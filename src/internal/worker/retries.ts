@@ -16,7 +16,7 @@ import { isTransient } from "../errors/failedCall.ts"
  * or not now, because it has changed since its head was read.
  */
 type Patience =
-  | { readonly _tag: "From"; readonly at: number }
+  | { readonly _tag: "From"; readonly at: number; readonly isSuspect: boolean }
   | { readonly _tag: "Exhausted"; readonly attempts: number }
   | { readonly _tag: "Changed" }
 
@@ -24,7 +24,8 @@ type Patience =
  * Decides whether a run may be attempted.
  *
  * Attempts are counted from the journal, so all processes agree. They are the resumes since the run or one of its tasks
- * last made progress, or since the run paused or was answered by a person.
+ * last made progress, or since the run paused or was answered by a person. Crashes that may be those of a neighbour count
+ * as one: after a crash, suspects are attempted one by one, and only such attempts count each.
  */
 export const patience = Effect.fnUntraced(function* (
   store: RunStore["Service"],
@@ -33,17 +34,18 @@ export const patience = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Patience, StoreError> {
   const records = yield* recent(store, head)
   if (records.at(-1)?.revision !== head.revision) return { _tag: "Changed" }
-  let resumes: Array<number> = []
+  let resumes: Array<Resume> = []
   for (const record of records) {
     if (isProgress(record) || isPause(record) || record.delta.answers !== undefined) resumes = []
-    else if (record.op === "resume") resumes.push(record.createdAt)
+    else if (record.op === "resume") resumes.push({ at: record.createdAt, isAlone: record.delta.alone === true })
   }
   // With few attempts the tasks need not be read.
   if (resumes.length > 1) {
     const progressAt = yield* lastProgress(store, yield* tasksOf(store, head))
-    resumes = resumes.filter((at) => at >= progressAt)
+    resumes = resumes.filter(({ at }) => at >= progressAt)
   }
-  const attempts = resumes.length
+  const isSuspect = mayHaveCrashed(head, resumes.length)
+  const attempts = countOf(resumes, isSuspect)
   // After its first crash a run is attempted without a wait. A failed run has already had its first attempt.
   const waits = head.status.type === "failed" ? attempts : attempts - 1
   const step = yield* Schedule.toStep(retry)
@@ -53,8 +55,31 @@ export const patience = Effect.fnUntraced(function* (
     if (Option.isNone(next)) return { _tag: "Exhausted", attempts }
     millis = Duration.toMillis(next.value[1])
   }
-  return { _tag: "From", at: Math.max(millis === 0 ? 0 : head.updatedAt + millis, notBefore(head)) }
+  const at = Math.max(millis === 0 ? 0 : head.updatedAt + millis, notBefore(head))
+  return { _tag: "From", at, isSuspect }
 })
+
+/** A resume of a run, and whether it was attempted without other suspects. */
+interface Resume {
+  readonly at: number
+  readonly isAlone: boolean
+}
+
+/**
+ * Counts attempts. Those that ended with their process count as one together, unless the run was the only suspect. A
+ * resume of a suspect follows such an attempt.
+ */
+const countOf = (resumes: ReadonlyArray<Resume>, hasCrashed: boolean): number => {
+  const shared = resumes.filter(({ isAlone }, index) => !isAlone && (resumes[index + 1]?.isAlone ?? hasCrashed)).length
+  return resumes.length - shared + Math.min(1, shared)
+}
+
+/**
+ * Returns whether a process may have died of a run: its lease expired, or it was resumed again without ever having one.
+ * A worker that lives gives its runs back instead.
+ */
+const mayHaveCrashed = ({ lease, status: { type } }: RunHead, resumes: number): boolean =>
+  (type === "interrupted" && resumes > 0) || (type === "running" && lease === undefined && resumes > 1)
 
 /** Returns the tasks below a run while its calls are in flight. In other phases no task is active. */
 export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>

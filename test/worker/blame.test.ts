@@ -1,0 +1,85 @@
+/** Whose fault it is when a process dies: a worker that dies of one run, with others beside it. */
+import { assert, describe, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, RunWorker, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { final } from "../support/blocks.ts"
+import { statusOf } from "../support/worker.ts"
+
+const agent = Agent.make({ name: "clerk", instructions: "", model: "m" })
+
+const kernelOn = (store: RunStore.RunStoreShape) =>
+  Kernel.layerNoProvider.pipe(
+    Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory]),
+    Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
+  )
+
+/** The store of a process, which reaches it no more once it is dead. */
+const until = (isDead: () => boolean, store: RunStore.RunStoreShape): RunStore.RunStoreShape => {
+  const alive = <A, E>(effect: Effect.Effect<A, E>) => Effect.suspend(() => (isDead() ? Effect.never : effect))
+  return {
+    ...store,
+    append: (records, state) => alive(store.append(records, state)),
+    acquire: (runId, claim) => alive(store.acquire(runId, claim)),
+    release: (runId, workerId) => alive(store.release(runId, workerId)),
+    head: (runId) => alive(store.head(runId)),
+    load: (runId) => alive(store.load(runId)),
+    list: (filter) => alive(store.list(filter)),
+    offers: undefined
+  }
+}
+
+/** A worker that dies when it runs `bad`. Every other run takes a step of 25 seconds. */
+const life = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
+  const death = yield* Deferred.make<void>()
+  let isDead = false
+  const die = Effect.suspend(() => {
+    isDead = true
+    return Effect.andThen(Deferred.succeed(death, undefined), Effect.never)
+  })
+  const good = Effect.as(Effect.sleep("25 seconds"), final("fine"))
+  const resume = ({ runId }: RunStore.RunHead) => ({
+    provider: MockProvider.make().onCall(() => (runId.startsWith("bad") ? die : good))
+  })
+  const worker = RunWorker.run({ agents: [agent], concurrency: 20, lease: "3 seconds", resume })
+  const fiber = yield* Effect.forkDetach(Effect.provide(worker, kernelOn(until(() => isDead, store))))
+  yield* Effect.onInterrupt(Deferred.await(death), () => Fiber.interrupt(fiber))
+  fiber.interruptUnsafe()
+})
+
+const submit = (store: RunStore.RunStoreShape, runId: string) =>
+  Effect.provide(Kernel.submit(agent, "go", { runId, provider: MockProvider.make(final("fine")) }), kernelOn(store))
+
+describe("a worker that dies of a run", () => {
+  it.effect("fails that run alone, and its neighbours complete", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const innocent = ["a", "b", "c", "d", "e"]
+      for (const runId of [...innocent, "bad"]) yield* submit(store, runId)
+      const supervisor = yield* Effect.forkChild(Effect.forever(life(store)))
+      yield* TestClock.adjust("10 minutes")
+      assert.strictEqual(yield* statusOf(store, "bad"), "failed")
+      for (const runId of innocent) assert.strictEqual(yield* statusOf(store, runId), "completed", runId)
+      const records = yield* Stream.runCollect(store.read("bad"))
+      assert.deepStrictEqual(
+        records.flatMap(({ delta, op }) => (op === "resume" ? [delta.alone === true] : [])),
+        [false, true, true, true, true, true, true]
+      )
+      yield* Fiber.interrupt(supervisor)
+    })
+  )
+
+  it.effect("completes the neighbours of two such runs, too", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const innocent = ["a", "b", "c"]
+      for (const runId of ["bad1", ...innocent, "bad2"]) yield* submit(store, runId)
+      const supervisor = yield* Effect.forkChild(Effect.forever(life(store)))
+      yield* TestClock.adjust("15 minutes")
+      for (const runId of ["bad1", "bad2"]) assert.strictEqual(yield* statusOf(store, runId), "failed")
+      for (const runId of innocent) assert.strictEqual(yield* statusOf(store, runId), "completed", runId)
+      yield* Fiber.interrupt(supervisor)
+    })
+  )
+})
