@@ -31,7 +31,8 @@ import * as RpcClient from "effect/rpc/RpcClient"
 import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import { Socket } from "effect/socket/Socket"
 import type { SocketServerError } from "effect/socket/SocketServer"
-import type { SqlClient } from "effect/sql/SqlClient"
+import { SqlClient } from "effect/sql/SqlClient"
+import { layerFor } from "../kit/layerFor.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -95,7 +96,28 @@ export interface Options extends ClientOptions {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> => {
+export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> =>
+  perDatabase(() => runner(options))
+
+/**
+ * Makes this process a client of the cluster in the database in context. It listens on no port.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerClient = (options: ClientOptions = {}): Layer.Layer<Sharding | MessageStorage, never, SqlClient> =>
+  perDatabase(() => client(options))
+
+// ---------------------------------------------------------------- parts
+
+/**
+ * Builds a layer once for each database. Effect's layers of a cluster are constants, which one program builds once, so
+ * each database gets its own.
+ */
+const perDatabase = <A, E>(make: () => Layer.Layer<A, E, SqlClient>): Layer.Layer<A, E, SqlClient> =>
+  layerFor(SqlClient, () => Layer.suspend(() => Layer.fresh(make())))
+
+const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> => {
   const { health = "ping", host, listenHost = host, listenPort = options.port, port } = options
   const server = NodeSocketServer.layer({ host: listenHost, port: listenPort, noDelay: true })
   const healthy =
@@ -118,13 +140,7 @@ export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, 
     .pipe(Layer.provide([config, serialization]))
 }
 
-/**
- * Makes this process a client of the cluster in the database in context. It listens on no port.
- *
- * @category layers
- * @since 0.1.0
- */
-export const layerClient = (options: ClientOptions = {}): Layer.Layer<Sharding | MessageStorage, never, SqlClient> => {
+const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, never, SqlClient> => {
   const config = configOf(options, { runnerAddress: Option.none() })
   return SocketRunner.layerClientOnly.pipe(
     Layer.provide(protocol),
@@ -133,8 +149,6 @@ export const layerClient = (options: ClientOptions = {}): Layer.Layer<Sharding |
     Layer.provide([config, serialization])
   )
 }
-
-// ---------------------------------------------------------------- parts
 
 type Config = Partial<ShardingConfig.ShardingConfig["Service"]>
 

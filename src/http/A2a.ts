@@ -9,13 +9,17 @@
 
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
+import * as HttpServer from "effect/http/HttpServer"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import type * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
+import * as NetAddress from "effect/net/NetAddress"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { JsonObject } from "../kit/json.ts"
+import { ConfigInvalid } from "../KernelError.ts"
 import { Conflict, type HttpProblem } from "./HttpProblem.ts"
 import { A2aFold } from "./internal/a2aFold.ts"
 import { listOf, ListOf } from "./internal/a2aList.ts"
@@ -41,7 +45,10 @@ export interface Options {
   readonly cardPath?: `/${string}` | undefined
   /** The agent that works on the tasks. Default: the first agent of the server. */
   readonly agent?: string | undefined
-  /** The address of the JSON-RPC route in the card. Default: `path` under the host of the request for the card, as `http:`. */
+  /**
+   * The address of the JSON-RPC route in the card, which clients on other machines can reach. Default: `path` at the
+   * address on which the server listens. Required where no server listens, as in a web handler.
+   */
   readonly url?: string | undefined
   /** Further fields of the card, such as `skills`, `version`, `provider` and `securitySchemes`. */
   readonly card?: JsonObject | undefined
@@ -65,24 +72,32 @@ export interface Options {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns> =>
+export const layer = (options: Options = {}): Layer.Layer<never, ConfigInvalid, HttpRouter.HttpRouter | ServedRuns> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const router = yield* HttpRouter.HttpRouter
       const { agents } = yield* ServedRuns
       const { agent: name = agents[0]?.name ?? "", cardPath = "/.well-known/agent-card.json", path = "/a2a" } = options
       const description = agents.find((agent) => agent.name === name)?.description ?? ""
-      yield* router.add("GET", cardPath, (request) =>
-        Effect.succeed(
-          Replies.json({
-            ...cardOf(name, description, options.url ?? `http://${request.headers["host"] ?? "localhost"}${path}`),
-            ...options.card
-          })
-        )
-      )
+      const url = options.url ?? (yield* addressOf(path))
+      const card = Replies.json({ ...cardOf(name, description, url), ...options.card })
+      yield* router.add("GET", cardPath, Effect.succeed(card))
       yield* Routes.add("POST", path, (runs) => respond(runs, name))
     })
   )
+
+/** Returns the address of a path of the listening server. The host of a request could be that of an attacker. */
+const addressOf = (path: string): Effect.Effect<string, ConfigInvalid> =>
+  Effect.flatMap(Effect.serviceOption(HttpServer.HttpServer), (server) => {
+    const address = Option.getOrUndefined(server)?.address
+    if (address === undefined || NetAddress.isUnixPathAddress(address)) {
+      const reason = "the card of the agent needs an address, since no server listens on a port here"
+      return Effect.fail(new ConfigInvalid({ path: "url", reason }))
+    }
+    // No client can call a wildcard address.
+    const host = NetAddress.isUnspecified(address.address) ? "localhost" : NetAddress.formatUrlHost(address.address)
+    return Effect.succeed(`http://${host}:${address.port}${path}`)
+  })
 
 const cardOf = (name: string, description: string, url: string): JsonObject => ({
   name,

@@ -4,10 +4,13 @@ import { type Client, ClientFactory, JsonRpcTransportFactory } from "@a2a-js/sdk
 import { LegacyJsonRpcTransport } from "@a2a-js/sdk/compat/v0_3/client"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Option, Queue, Redacted, Schedule, Schema } from "effect"
+import { HttpRouter } from "effect/http"
+import { request } from "node:http"
+import * as Consumers from "node:stream/consumers"
 import { Agent, Policy, Skill } from "kernai"
 import { A2a, Access } from "kernai/http"
 import { MockProvider } from "kernai/testing"
-import { serve as serveHttp, type Setup, spoken } from "../support/http.ts"
+import { app, serve as serveHttp, type Setup, spoken } from "../support/http.ts"
 
 const pay = Skill.make("pay", {
   description: "Pays",
@@ -152,6 +155,41 @@ describe("A2a", () => {
       assert.strictEqual(read.provider?.organization, "Ours")
       assert.deepInclude(read.capabilities, { streaming: true, pushNotifications: false })
     }).pipe(Effect.scoped)
+  )
+
+  it.live("names its own address in the card, whatever host a request names", () =>
+    Effect.gen(function* () {
+      const addressesIn = (url: string) =>
+        Effect.promise(
+          () =>
+            new Promise<ReadonlyArray<string>>((resolve, reject) => {
+              const headers = { host: "evil.example", "x-forwarded-host": "evil.example" }
+              const asked = request(`${url}/.well-known/agent-card.json`, { headers }, (response) => {
+                Consumers.text(response).then((card) => resolve(card.match(/https?:[^"]+/g) ?? []), reject)
+              })
+              asked.on("error", reject)
+              asked.end()
+            })
+        )
+      const { url } = yield* serve({})
+      assert.deepStrictEqual(new Set(yield* addressesIn(url)), new Set([`${url}/a2a`]))
+      const address = "https://agents.example/a2a"
+      const configured = yield* serve({ routes: A2a.layer({ url: address }) })
+      assert.deepStrictEqual(new Set(yield* addressesIn(configured.url)), new Set([address]))
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("does not start where neither an address nor a server is known", () =>
+    Effect.gen(function* () {
+      const failed = yield* A2a.layer().pipe(
+        Layer.provide(app({ agent: clerk, skills: [pay] })),
+        Layer.provide(HttpRouter.layer),
+        Layer.build,
+        Effect.flip,
+        Effect.scoped
+      )
+      assert.deepInclude(failed, { _tag: "ConfigInvalid", path: "url" })
+    })
   )
 
   it.live("answers a message with a task, and continues its context", () =>

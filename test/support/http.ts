@@ -6,6 +6,7 @@ import { createServer } from "node:http"
 import {
   Agent,
   Kernel,
+  type KernelError,
   MediaStore,
   ProtocolRegistry,
   Provider,
@@ -28,7 +29,7 @@ export interface Setup {
   /** Further layers: who may, hooks, policies. */
   readonly with?: Layer.Layer<never>
   /** Routes of further protocols. */
-  readonly routes?: Layer.Layer<never, never, HttpRouter.HttpRouter | ServedRuns.ServedRuns>
+  readonly routes?: Layer.Layer<never, KernelError.ConfigInvalid, HttpRouter.HttpRouter | ServedRuns.ServedRuns>
 }
 
 export const clerk = Agent.make({
