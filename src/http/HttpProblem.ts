@@ -106,7 +106,7 @@ export class TooLarge extends HttpApiError.Problem<TooLarge>()("TooLarge", {
 }) {}
 
 /**
- * Fails if the caller already follows or runs as many runs as the server allows. Try again later.
+ * Fails if the caller already follows as many runs, or holds as many uploads, as the server allows. Try again later.
  *
  * @category errors
  * @since 0.1.0

@@ -46,6 +46,10 @@ export interface CallerLimits {
   readonly connections: number
   /** Maximum bytes of one request body. A medium is limited by `Limits.fetchedBytes` instead. Default: 4 MiB. */
   readonly bodyBytes: number
+  /**
+   * Maximum bytes of media that one caller may upload for runs that have not started. Default: 64 MiB.
+   */
+  readonly uploadBytes: number
   /** How long uploaded media wait for the start of their run, if the media store is in memory. Default: 10 minutes. */
   readonly uploadTime: Duration.Input
 }

@@ -38,9 +38,7 @@ export const completed = (form: JsonObject, values: JsonObject): JsonObject => {
   return { ...found }
 }
 
-/**
- * Returns the name of the only field of a form, if it is a text without choices. Plain text answers such a form.
- */
+/** Returns the name of the only field of a form, if it is a text. Plain text answers such a form. */
 export const onlyText = (form: JsonObject): string | undefined => {
   const [only, ...rest] = properties(form)
   if (only === undefined || rest.length > 0) return undefined

@@ -158,6 +158,23 @@ describe("HttpKernel", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("bounds the media of a caller for runs that have not started", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ replies: [final("Read.")], options: { limits: { uploadBytes: 100 } } })
+      const client = yield* clientOf(url)
+      const put = (runId: string, size: number, fill = 1) =>
+        client.putMedia(runId, { bytes: new Uint8Array(size).fill(fill), mimeType: "application/pdf" })
+      yield* put("a", 60)
+      assert.strictEqual((yield* Effect.flip(put("b", 60)))._tag, "TooMany")
+      yield* put("b", 40)
+      assert.strictEqual((yield* Effect.flip(put("b", 1)))._tag, "TooMany")
+      // The bytes of a run that starts are its own.
+      yield* client.start("clerk", "Read.", { runId: "a" })
+      yield* put("c", 60)
+      assert.strictEqual((yield* Effect.flip(put("c", 1)))._tag, "TooMany")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("responds with problem details for what is missing, invalid, or not possible now", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ replies: [final("Yes.")] })

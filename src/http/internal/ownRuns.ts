@@ -57,8 +57,8 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
         asProblem(runId)(onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
       ),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, resources.agents)),
-    putMedia: (name, media) => putMedia(resources, idOf(name), media),
-    mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => resources.uploads(rootRunId)),
+    putMedia: (name, media) => putMedia(resources, caller, idOf(name), media),
+    mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => resources.uploads.open(rootRunId)),
     getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(resources, rootRunId, id))
   }
 }

@@ -65,7 +65,7 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
     maySee: options.maySee,
     mayAnswer: options.mayAnswer,
     places: places(limits),
-    uploads: yield* uploads(media, limits.uploadTime),
+    uploads: yield* uploads(media, limits),
     submit: (name, input, given) => {
       const agent = agents.get(name)
       if (agent === undefined) return Effect.fail(new AgentNotFoundError({ agentId: name }))
@@ -80,6 +80,7 @@ const defaults: CallerLimits = {
   followers: 32,
   connections: 10_000,
   bodyBytes: 4 * 1024 * 1024,
+  uploadBytes: 64 * 1024 * 1024,
   uploadTime: "10 minutes"
 }
 

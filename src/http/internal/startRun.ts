@@ -27,7 +27,7 @@ export const start = Effect.fnUntraced(function* (
   const runId = runIdOf(caller, request.runId ?? (yield* Kernel.newRunId))
   // Keeps media that were uploaded for this run until its worker holds them.
   const submitted = Effect.gen(function* () {
-    yield* resources.uploads(runId)
+    yield* resources.uploads.open(runId)
     yield* asProblem(runId)(
       resources.submit(agent.name, request.input, {
         runId,
@@ -36,6 +36,7 @@ export const start = Effect.fnUntraced(function* (
         caller: stored(caller)
       })
     )
+    yield* resources.uploads.started(runId)
     yield* resources.take(runId)
   })
   yield* Effect.scoped(submitted)
