@@ -232,7 +232,8 @@ export const make = Effect.fnUntraced(function* (
     onUpdate: watched.receive,
     onErrorOutput: (last) => {
       failures.complaint = last
-    }
+    },
+    clean: (text) => failures.clean(text)
   }).pipe(
     Effect.provideService(ChildProcessSpawner, spawner),
     Effect.provideService(Limits, limits),

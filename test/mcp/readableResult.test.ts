@@ -1,4 +1,4 @@
-/** Results of tool calls that no schema of the protocol accepts, from a server in a process of its own. */
+/** Results of calls, resources and prompts that no schema of the protocol accepts, from a server in a process of its own. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { Agent, Content, Kernel, MediaStore, RunStore } from "kernai"
@@ -84,6 +84,76 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("T
         of([...events], "skill_result").map(({ skill }) => skill),
         names.map((name) => `mcp_s__${name}`)
       )
+    })
+  )
+})
+
+const contents = (...list: ReadonlyArray<unknown>) => ({ contents: list })
+const good = { uri: "x://good", text: "good" }
+
+/** Answers to `resources/read` by the address of their resource, and what is read of them. */
+const resources: { readonly [uri: string]: readonly [result: unknown, read: ReadonlyArray<Content.Content>] } = {
+  "x://broken": [
+    contents({ uri: "x://broken", blob: "%%%" }, good),
+    [Content.text("[non-text content omitted: type=resource]\ngood")]
+  ],
+  "x://unknown": [
+    contents(good, { uri: "x://unknown", frames: 7 }),
+    [Content.text('good\n{"uri":"x://unknown","frames":7}')]
+  ],
+  "x://number": [contents({ uri: "x://number", text: 7 }), [Content.text("7")]],
+  "x://nameless": [contents({ text: "good" }, "more", null), [Content.text("good\nmore\nnull")]],
+  "x://odd": [contents({ ...good, mimeType: null, _meta: "none" }), [Content.text("good")]],
+  "x://alone": [{ contents: good }, [Content.text("good")]],
+  "x://null": [{ contents: null }, [Content.text("")]],
+  "x://unpadded": [
+    contents({ uri: "x://unpadded", blob: "iVBOR\nw0KGgo", mimeType: "image/png" }),
+    [Content.image({ data: image.data, mediaType: "image/png" })]
+  ]
+}
+
+const messages = (...list: ReadonlyArray<unknown>) => ({ messages: list })
+const asked = { role: "user", content: text }
+
+/** Answers to `prompts/get` by the name of their prompt, and what is read of them. */
+const prompts: { readonly [name: string]: readonly [result: unknown, read: ReadonlyArray<Content.Content>] } = {
+  unknown: [
+    messages({ role: "user", content: { type: "hologram" } }, asked),
+    [Content.text("user: [non-text content omitted: type=hologram]\nuser: good")]
+  ],
+  broken: [
+    messages(asked, { role: "assistant", content: { type: "image", data: "%%%", mimeType: "image/png" } }),
+    [Content.text("user: good\nassistant: [non-text content omitted: type=image]")]
+  ],
+  several: [
+    messages({ role: "assistant", content: [text, "more"] }),
+    [Content.text("assistant: good\nassistant: more")]
+  ],
+  words: [messages({ role: "user", content: "good" }, "more"), [Content.text("user: good\nuser: more")]],
+  odd_role: [messages({ role: "system", content: text }), [Content.text("user: good")]],
+  odd_description: [{ ...messages(asked), description: 7, _meta: null }, [Content.text("user: good")]],
+  null: [{ messages: null }, [Content.text("")]]
+}
+
+layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("An answer", (it) => {
+  const scripted = Hub.scripted({
+    tools: [],
+    resources: Object.keys(resources).map((uri) => ({ uri, name: uri })),
+    prompts: Object.keys(prompts).map((name) => ({ name })),
+    results: Object.fromEntries(Object.entries({ ...resources, ...prompts }).map(([name, [result]]) => [name, result]))
+  })
+
+  it.effect("about a resource or a prompt is read as far as it can be read", () =>
+    Effect.gen(function* () {
+      const { settings } = yield* scripted
+      yield* Effect.gen(function* () {
+        for (const [uri, [, read]] of Object.entries(resources)) {
+          assert.deepStrictEqual(yield* Hub.speak({ method: "resources/read", params: { uri } }), read, uri)
+        }
+        for (const [name, [, read]] of Object.entries(prompts)) {
+          assert.deepStrictEqual(yield* Hub.speak({ method: "prompts/get", params: { name } }), read, name)
+        }
+      }).pipe(Effect.provide(Hub.hub({ s: settings })))
     })
   )
 })

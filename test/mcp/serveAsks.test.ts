@@ -32,7 +32,7 @@ const book = Skill.make("book", {
 
 const pair = Skill.make("pair", {
   description: "Books two seats",
-  input: Schema.Struct({ row: Schema.optionalKey(Schema.Int) }),
+  input: Schema.Struct({ row: Schema.optionalKey(Schema.Int), near: Schema.optionalKey(Schema.JsonObject) }),
   execute: Effect.fnUntraced(function* (_, { ask }) {
     if (ask === undefined) return "nobody to ask"
     const asking = ["Seat A", "Seat B"].map((message) => ask({ message, form }))
@@ -85,6 +85,38 @@ const client = Effect.fnUntraced(function* (
     )
   return { asked, call, client }
 })
+
+/** Calls the skill `pair` in the revision without a handshake, as a client that writes its requests itself. */
+const calling = (token: Redacted.Redacted, url: string) => (params: object) =>
+  Effect.promise(async () => {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${Redacted.value(token)}`,
+        accept: "application/json, text/event-stream",
+        "content-type": "application/json",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": "tools/call",
+        "mcp-name": "pair"
+      },
+      body: JSON.stringify({
+        jsonrpc: "2.0",
+        id: 1,
+        method: "tools/call",
+        params: {
+          ...params,
+          name: "pair",
+          _meta: {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
+            "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } }
+          }
+        }
+      })
+    })
+    const text = await response.text()
+    return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text)
+  })
 
 const seat = (): ElicitResult => ({ action: "accept", content: { seat: "12A" } })
 const skills = SkillRegistry.layer(book, think)
@@ -243,36 +275,7 @@ describe("A server of skills", () => {
     it.live("refuses a state that is changed, or of another call, with an error of the protocol", () =>
       Effect.gen(function* () {
         const { token, url } = yield* McpServe.http()
-        const call = (params: object) =>
-          Effect.promise(async () => {
-            const response = await fetch(url, {
-              method: "POST",
-              headers: {
-                authorization: `Bearer ${Redacted.value(token!)}`,
-                accept: "application/json, text/event-stream",
-                "content-type": "application/json",
-                "mcp-protocol-version": "2026-07-28",
-                "mcp-method": "tools/call",
-                "mcp-name": "pair"
-              },
-              body: JSON.stringify({
-                jsonrpc: "2.0",
-                id: 1,
-                method: "tools/call",
-                params: {
-                  ...params,
-                  name: "pair",
-                  _meta: {
-                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-                    "io.modelcontextprotocol/clientInfo": { name: "raw", version: "1" },
-                    "io.modelcontextprotocol/clientCapabilities": { elicitation: { form: {} } }
-                  }
-                }
-              })
-            })
-            const text = await response.text()
-            return JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text)
-          })
+        const call = calling(token!, url)
         const { result } = yield* call({ arguments: { row: 1 } })
         const keys = Object.keys(result.inputRequests)
         assert.lengthOf(keys, 2)
@@ -295,6 +298,18 @@ describe("A server of skills", () => {
           inputResponses: answers(keys.slice(1))
         })
         assert.strictEqual(done.result.content[0].text, keys.join(" and "))
+      }).pipe(Effect.scoped, Effect.provide(SkillRegistry.layer(pair)))
+    )
+
+    it.live("knows a repeated call again whose arguments are in another order", () =>
+      Effect.gen(function* () {
+        const { token, url } = yield* McpServe.http()
+        const call = calling(token!, url)
+        const first = { row: 1, near: { aisle: true, door: false } }
+        const { requestState } = (yield* call({ arguments: first })).result
+        const again = { near: { door: false, aisle: true }, row: 1 }
+        const { result } = yield* call({ arguments: again, requestState, inputResponses: {} })
+        assert.lengthOf(Object.keys(result.inputRequests), 2)
       }).pipe(Effect.scoped, Effect.provide(SkillRegistry.layer(pair)))
     )
 

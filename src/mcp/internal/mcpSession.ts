@@ -71,6 +71,8 @@ export interface Options {
   /** Receives the notifications of changed resources. */
   readonly onUpdate: (params: unknown) => void
   readonly onErrorOutput: Stdio.OnErrorOutput
+  /** Removes the keys of the server from a text. */
+  readonly clean: (text: string) => string
   /** Answers requests of the server, unless the caller has a host of its own. */
   readonly host: Asks.Host
 }
@@ -135,7 +137,7 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
   }
   const tasks = TaskCalls.over(Handshake.over(calls.over(wire.transport), handshake), handshake)
-  const agreed = ReadableResult.over(requests.over(tasks))
+  const agreed = ReadableResult.over(requests.over(tasks), options.clean)
   const transport = Listing.bounded(agreed, limits.fetchedBytes, leaveOut)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
     Effect.provideService(McpClient.Transport, transport)

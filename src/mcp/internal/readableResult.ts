@@ -1,7 +1,8 @@
 /**
- * Makes the results of tool calls readable for effect's client, which refuses a whole result for one odd part of it.
+ * Makes the results of calls, resources and prompts readable for effect's client, which refuses a whole result for one
+ * odd part of it.
  *
- * The call has run by then, so everything readable is kept. A block that its schema refuses is repaired, or becomes a
+ * A call has run by then, so everything readable is kept. A block that its schema refuses is repaired, or becomes a
  * text that names what is missing.
  */
 
@@ -12,24 +13,29 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Content from "../../Content.ts"
 import { isRecord, own } from "../../kit/json.ts"
+import { deep } from "../../kit/redact.ts"
 import * as Render from "./renderResult.ts"
 
 interface Fields {
   readonly [key: string]: unknown
 }
 
-/** Creates a transport whose results of tool calls are readable. */
-export const over = (inner: McpClient.Transport): McpClient.Transport => ({
+/** Creates a transport whose results are readable. `clean` removes keys from the results of failed calls. */
+export const over = (inner: McpClient.Transport, clean: (text: string) => string): McpClient.Transport => ({
   ...inner,
-  request: (message, tool) =>
-    message.method === "tools/call"
-      ? Effect.map(inner.request(message, tool), (response) =>
-          response.error === undefined ? { ...response, result: readable(response.result) } : response
-        )
-      : inner.request(message, tool)
+  request: (message, tool) => {
+    const read = readers.get(message.method)
+    const answered = inner.request(message, tool)
+    if (read === undefined) return answered
+    return Effect.map(answered, (response) => {
+      if (response.error !== undefined) return response
+      const result = read(response.result)
+      return { ...response, result: result["isError"] === true ? deep(result, clean) : result }
+    })
+  }
 })
 
-/** Returns a result of the protocol, with everything that can be read in the given one. */
+/** Returns the result of a call in the form of the protocol, with everything that can be read in the given one. */
 export const readable = (result: unknown): Fields => {
   const { _meta, content, isError, structuredContent, ...others } = isResult(result) ? result : { content: result }
   const isEmpty = content === undefined && structuredContent === undefined
@@ -45,6 +51,33 @@ export const readable = (result: unknown): Fields => {
   }
 }
 
+/** Returns the contents of a resource in the form of the protocol. */
+export const readableResource = (result: unknown): Fields => {
+  const { _meta, contents, ...others } = isRecord(result) ? result : { contents: result }
+  return { ...others, contents: itemsOf(contents).map(resourceContents), ...(isRecord(_meta) ? { _meta } : {}) }
+}
+
+/** Returns the messages of a prompt in the form of the protocol. One with several blocks becomes several messages. */
+export const readablePrompt = (result: unknown): Fields => {
+  const { _meta, description, messages, ...others } = isRecord(result) ? result : { messages: result }
+  return {
+    ...others,
+    messages: itemsOf(messages).flatMap((message) => {
+      const isMessage = isRecord(message) && own(message, "content") !== undefined
+      const role = isRecord(message) && own(message, "role") === "assistant" ? "assistant" : "user"
+      return itemsOf(isMessage ? message["content"] : message).map((item) => ({ role, content: blockOf(item) }))
+    }),
+    ...(typeof description === "string" ? { description } : {}),
+    ...(isRecord(_meta) ? { _meta } : {})
+  }
+}
+
+const readers: ReadonlyMap<string, (result: unknown) => Fields> = new Map([
+  ["tools/call", readable],
+  ["resources/read", readableResource],
+  ["prompts/get", readablePrompt]
+])
+
 /** Returns true for an object that is not itself a block. */
 const isResult = (value: unknown): value is Record<string, unknown> =>
   isRecord(value) && (own(value, "content") !== undefined || typeof own(value, "type") !== "string")
@@ -55,6 +88,21 @@ const itemsOf = (content: unknown): ReadonlyArray<unknown> => {
 }
 
 const decode = Schema.decodeUnknownOption(McpSchema.ContentBlock)
+
+const decodeContents = Schema.decodeUnknownOption(
+  Schema.Union([McpSchema.TextResourceContents, McpSchema.BlobResourceContents])
+)
+
+/** Returns contents of a resource that the schemas of the protocol accept. */
+const resourceContents = (item: unknown): unknown => {
+  if (Option.isSome(decodeContents(item))) return item
+  const uri = isRecord(item) ? own(item, "uri") : undefined
+  const named = typeof uri === "string" ? uri : ""
+  const repaired = isRecord(item) ? { ...resourceOf(item), uri: named } : undefined
+  if (repaired !== undefined && Option.isSome(decodeContents(repaired))) return repaired
+  const block = isRecord(item) && own(item, "blob") !== undefined ? { type: "resource" } : item
+  return { uri: named, text: Content.toText(Render.contentOf(block)) }
+}
 
 /** Returns a block that the schemas of the protocol accept. */
 const blockOf = (item: unknown): unknown => {

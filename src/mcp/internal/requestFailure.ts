@@ -87,6 +87,11 @@ export class Failures {
     if (this.tokens.size > 1024 && oldest !== undefined) this.tokens.delete(oldest)
   }
 
+  /** Removes the keys and tokens of the server from a text, in every encoding. */
+  clean(text: string): string {
+    return remover([...this.secrets, ...this.tokens])(text)
+  }
+
   /** Creates the error of a failed request. `operation` is its method, with the name of the tool. */
   of(operation: string, error: McpClientError): McpError {
     return this.make(...this.describe(operation, error))
@@ -121,7 +126,7 @@ export class Failures {
   }
 
   private make(reason: McpError["reason"], detail: string): McpError {
-    const masked = remover([...this.secrets, ...this.tokens])(detail)
+    const masked = this.clean(detail)
     const short = masked.length > maxDetail ? `${masked.slice(0, maxDetail)}…` : masked
     return new McpError({ server: this.server.name, reason, detail: redact(short) })
   }

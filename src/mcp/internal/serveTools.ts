@@ -26,6 +26,7 @@ import * as Policy from "../../Policy.ts"
 import { Redaction } from "../../Redaction.ts"
 import * as Skill from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import { canonical } from "../../store-kit/MemoryRules.ts"
 import * as CallProgress from "./callProgress.ts"
 import * as ClientAsks from "./clientAsks.ts"
 import * as ParkedCalls from "./parkedCalls.ts"
@@ -154,7 +155,8 @@ const asking = Effect.fnUntraced(function* <E, R>(
   if (Option.isSome(session)) {
     return yield* call(ClientAsks.make(clientCapabilities, ClientAsks.overSession(session.value)))
   }
-  const repeated = JSON.stringify([name, input])
+  // Clients may write the keys of their arguments in another order.
+  const repeated = canonical([name, input])
   if (requestState === undefined) {
     return yield* parked.start(repeated, (send) => call(ClientAsks.make(clientCapabilities, send)))
   }
