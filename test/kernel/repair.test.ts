@@ -1,6 +1,6 @@
 /** A request that the vendor refuses for a content it names is repaired once. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, Layer, Schema, Stream } from "effect"
 import { Agent, Content, Kernel, KernelError, Limits, Message, Model, type Provider, RunStore } from "kernai"
 import { AnthropicProvider } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
@@ -91,6 +91,42 @@ describe("a request that is refused", () => {
       }
     }).pipe(Effect.provide(kernel()))
   )
+
+  for (const message of [
+    "output_config.format.schema: For 'object' type, 'additionalProperties' must be explicitly set to false",
+    "Invalid schema for response_format 'reply'",
+    "Function calling with a response mime type: 'application/json' is unsupported"
+  ]) {
+    it.effect(`for the schema of its answer is asked again without it, for the rest of the run: ${message}`, () =>
+      Effect.gen(function* () {
+        const typed = Agent.make({
+          instructions: "Count.",
+          model: Model.gpt5,
+          output: Schema.Struct({ count: Schema.Int }),
+          dialect: "tools"
+        })
+        const asked: Array<boolean> = []
+        const mock = MockProvider.make('{"count":"none"}', '{"count":3}')
+        const provider: Provider.ProviderShape = {
+          name: "mock",
+          stream: (request) => {
+            asked.push(request.grammar !== undefined)
+            const refusal = { provider: "mock", reason: "invalid_request", detail: "", vendor: { message } } as const
+            return request.grammar === undefined
+              ? mock.stream(request)
+              : Stream.fail(new KernelError.ProviderError(refusal))
+          }
+        }
+        const run = yield* told(typed, ["Count it", png("seen")], { provider, runId: "r" })
+        assert.strictEqual(run.text, '{"count":3}')
+        assert.deepStrictEqual(asked, [true, false, false])
+        assert.deepStrictEqual(of(run.events, "model_restarted")[0]?.repair?.leftOut, [{ type: "output" }])
+        const state = yield* RunStore.RunStore.use((store) => store.load("r")).pipe(Effect.flatMap(Effect.fromOption))
+        assert.isTrue(state.outputRefused)
+        assert.lengthOf(state.prompt[0]?.content ?? [], 2)
+      }).pipe(Effect.provide(kernel()))
+    )
+  }
 
   it.effect("for a signature loses the thinking that has one", () =>
     Effect.gen(function* () {

@@ -213,7 +213,11 @@ export const grammarOf = (
   tools: ReadonlyArray<ToolDefinition>
 ): Effect.Effect<ReplyGrammar | undefined> =>
   run.agent.dialect === "tools"
-    ? Effect.succeed(Models.holdsSchema(model, tools.length > 0) ? answerOf(run.agent).grammar : undefined)
+    ? Effect.succeed(
+        !run.state.outputRefused && Models.holdsSchema(model, tools.length > 0)
+          ? answerOf(run.agent).grammar
+          : undefined
+      )
     : !run.agent.grammar
       ? Effect.succeed(undefined)
       : Effect.map(Effect.zip(visibleSkills(run), visibleProtocols(run)), ([skills, protocols]) =>

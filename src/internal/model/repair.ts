@@ -2,7 +2,8 @@
  * Repairs a request that a vendor refused: without the content that it names, or shorter.
  *
  * Vendors name a content by its place in their own list of messages, by its kind, or both. The place leads to a message
- * of the conversation. If it leads nowhere, every content of the kind is left out.
+ * of the conversation. If it leads nowhere, every content of the kind is left out. A vendor may also refuse the schema
+ * of a typed answer, without which the run continues.
  */
 
 import * as Effect from "effect/Effect"
@@ -25,6 +26,9 @@ export const repairOf = Effect.fnUntraced(function* (
   const words = [error.vendor?.parameter, error.vendor?.message, error.vendor?.code].join(" ")
   const { reason } = error
   if (reason !== "context_length" && reason !== "invalid_request") return undefined
+  if (reason === "invalid_request" && isOfOutput(run, words)) {
+    return { reason, leftOut: [{ type: "output" }], prompt: { base: prompt.length, append: [] } }
+  }
   const messages =
     reason === "context_length"
       ? yield* shorter(run, words)
@@ -44,6 +48,13 @@ interface Place {
   /** Whether the index follows a dot, as in the list of Anthropic, which holds no system message. */
   readonly isDotted: boolean
 }
+
+/** Returns whether a vendor refuses the schema of a typed answer, which was part of the request. */
+const isOfOutput = ({ agent, state }: Run, words: string): boolean =>
+  agent.typed && agent.dialect === "tools" && !state.outputRefused && outputWords.test(words)
+
+const outputWords =
+  /output_(config|format)|response_format|text\.format|response.?(json.?)?schema|response.?mime.?type|structured.?output|compiled grammar|schemas? (contains|is) too (many|complex)/i
 
 interface Named {
   readonly place: Place | undefined

@@ -162,6 +162,7 @@ const initialState = (record: RunRecord): RunState => {
     costUsd: 0,
     unreportedTurns: 0,
     emptyReplies: 0,
+    outputRefused: undefined,
     createdAt: record.createdAt,
     updatedAt: record.createdAt
   }
@@ -194,7 +195,8 @@ const prepare = (next: State, event: Extract<PhaseEvent, { type: "turn_prepared"
 }
 
 /** Repairs the conversation, and the one that a rewind returns to. */
-const repair = (next: State, { prompt }: Repair): void => {
+const repair = (next: State, { leftOut, prompt }: Repair): void => {
+  if (leftOut.some(({ type }) => type === "output")) next.outputRefused = true
   const old = promptLog(next).array
   next.setPrompt(extend(promptLog(next), prompt))
   const { before } = next.currentTurn ?? {}

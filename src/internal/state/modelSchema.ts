@@ -111,9 +111,10 @@ export const promptDelta = perObject((content: ContentCodec) =>
 
 export const leftOut = lazily(() =>
   Schema.Struct({
-    /** The type of the content, or `message` for a whole message. */
+    /** The type of the content, `message` for a whole message, or `output` for the schema of a typed answer. */
     type: Schema.String,
-    message: Schema.Int,
+    /** Absent for `output`, which is part of no message. */
+    message: Schema.optionalKey(Schema.Int),
     mediaType: Schema.optionalKey(Schema.String)
   })
 )
@@ -239,6 +240,8 @@ export const stateFacts = lazily(() =>
     /** Model calls whose provider reported no usage. */
     unreportedTurns: Schema.Finite,
     emptyReplies: Schema.Finite,
+    /** Set once the vendor refused the schema of the typed answer, which is then not sent again. */
+    outputRefused: absent(Schema.Literal(true)),
     createdAt: Schema.Finite,
     updatedAt: Schema.Finite
   })

@@ -43,6 +43,7 @@ export class State implements RunState {
   costUsd: number
   unreportedTurns: number
   emptyReplies: number
+  outputRefused: RunState["outputRefused"]
   updatedAt: number
   #turns: Growing<Turn>
   #prompt: Growing<Message>
@@ -75,6 +76,7 @@ export class State implements RunState {
     this.costUsd = from.costUsd
     this.unreportedTurns = from.unreportedTurns
     this.emptyReplies = from.emptyReplies
+    this.outputRefused = from.outputRefused
     this.updatedAt = from.updatedAt
     this.#turns = turnLog(from)
     this.#prompt = promptLog(from)
