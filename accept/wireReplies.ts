@@ -7,5 +7,9 @@ export const wireReplies: ReadonlyArray<readonly [line: string, files: ReadonlyA
   ["what a cancelled reply used is stored behind its cancellation", ["test/provider/cutUsage.test.ts"]],
   ["replies that end too early have a bound, and their text is in the error", ["test/kernel/cutReplies.test.ts"]],
   ["later events of a reply complete earlier ones, once", ["test/provider/lateEvents.test.ts"]],
+  [
+    "sources and citations reach parts, the stored message, its result, `useChat` and no request",
+    ["test/provider/sources.test.ts"]
+  ],
   ["a new reason of an end is kept, and an error of a router is an error", ["test/provider/unknownEnds.test.ts"]]
 ]

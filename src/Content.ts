@@ -29,6 +29,7 @@ export type {
   Image,
   MediaContent,
   MediaFields,
+  Source,
   Text,
   Thinking,
   ToolResult,
@@ -212,6 +213,19 @@ export const uiResource = (
   options?: Partial<Pick<Type.UiResource, "renderMode" | "text" | "structuredContent" | "mimeType">>
 ): Type.UiResource =>
   Snapshot.freeze<Type.UiResource>({ type: "ui_resource", uri, renderMode: "inline", text: "", ...options })
+
+/**
+ * Creates a source that a reply names: a page by its address, or a document by its title.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const source = (
+  source: { readonly quote?: string } & (
+    | { readonly url: string; readonly title?: string }
+    | { readonly url?: string; readonly title: string }
+  )
+): Type.Source => Object.freeze<Type.Source>({ type: "source", ...source })
 
 /**
  * Decodes a wire form. A known type with a wrong field fails with `BlockValidationError`; an unknown type is kept

@@ -28,6 +28,7 @@ export type Content =
   | ToolResult
   | Thinking
   | UiResource
+  | Source
   | Custom
   | Unknown
 
@@ -200,6 +201,21 @@ export interface UiResource {
   readonly text: string
   readonly structuredContent?: JsonObject
   readonly mimeType?: string
+}
+
+/**
+ * A source that a reply names: a page that a vendor's search found, or a passage that the reply cites. It has an address
+ * or a title, and comes from outside. It is shown to people; models and the text form do not see it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Source {
+  readonly type: "source"
+  readonly url?: string
+  readonly title?: string
+  /** The cited words. */
+  readonly quote?: string
 }
 
 /**

@@ -20,6 +20,7 @@ import * as Contents from "./Content.ts"
 import { BlockFold, type Excess } from "./kit/blockFold.ts"
 import { jsonObject, parseJson, sizeOf, textOf } from "./kit/json.ts"
 import type { dialectName } from "./internal/words/modelCallSchema.ts"
+import { Sources } from "./internal/words/sources.ts"
 import * as Markups from "./internal/words/markup.ts"
 import type { TypeOf } from "./kit/schemas.ts"
 import { Pieces } from "./kit/text.ts"
@@ -56,7 +57,10 @@ export interface Reply {
   readonly calls: ReadonlyArray<ToolCall>
   /** The calls that the vendor ran itself. */
   readonly hosted: ReadonlyArray<HostedCall>
-  /** The contents of the assistant message in the order of the reply: thinking, texts, media and native calls. */
+  /**
+   * The contents of the assistant message in the order of the reply: thinking, texts, media and native calls. The
+   * sources that the reply names come last.
+   */
   readonly content: ReadonlyArray<Content>
   /** Undefined when the stream was cut. */
   readonly finish: Finish | undefined
@@ -220,7 +224,9 @@ const rereadIn = (reply: Reply, dialect: Dialect, markups: ReadonlyArray<Markups
   const text = reading.blocks.find((block) => block.type === "final")?.content ?? Blocks.strip(reading.rest)
   const thinking = reply.content.filter((part) => part.type === "thinking")
   const media = reply.content.filter(Contents.isMedia)
-  return { ...reply, text, calls, content: [...thinking, ...contentOf(text, media, calls, thinking.length)] }
+  const sources = reply.content.filter((part) => part.type === "source")
+  const content = [...thinking, ...contentOf(text, media, calls, thinking.length), ...sources]
+  return { ...reply, text, calls, content }
 }
 
 const read = (params: unknown): unknown =>
@@ -307,6 +313,7 @@ class ReplyReader implements Reader {
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
   readonly #hosted = new HostedCalls()
+  readonly #sources = new Sources()
   readonly #entries: Array<Entry> = []
   readonly #thinking = new Map<string, Thought>()
   #textLength = 0
@@ -366,6 +373,12 @@ class ReplyReader implements Reader {
         case "tool-result":
           this.#hosted.end(part)
           this.#grow(part.result.sources.reduce((sum, { title = "", url }) => sum + url.length + title.length, 0))
+          for (const source of part.result.sources) this.#sources.add(source)
+          this.#listener.part(part)
+          break
+        case "source":
+          this.#sources.add(part)
+          this.#grow(part.title.length + (part.quote?.length ?? 0))
           this.#listener.part(part)
           break
         case "file":
@@ -509,8 +522,9 @@ class ReplyReader implements Reader {
 
   /** Returns the content in the order of the reply, since vendors may reject thinking that was moved. */
   #content(text: string): ReadonlyArray<Content> {
-    if (this.#entries.length === 0) return [Contents.text(text)]
-    return this.#entries.map((entry): Content => {
+    const sources = this.#sources.all()
+    if (this.#entries.length === 0) return [Contents.text(text), ...sources]
+    const content = this.#entries.map((entry): Content => {
       switch (entry.kind) {
         case "passage":
           return Contents.text(text.slice(entry.from, entry.to))
@@ -522,6 +536,7 @@ class ReplyReader implements Reader {
           return Contents.toolUse(entry.call.id, entry.call.name, jsonObject(entry.call.params))
       }
     })
+    return sources.length === 0 ? content : [...content, ...sources]
   }
 
   #thinkingOf(thought: Thought): Thinking {

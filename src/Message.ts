@@ -141,6 +141,15 @@ export const text = (message: Message): string => {
 }
 
 /**
+ * Returns the sources that messages name: pages that a vendor's search found, and passages that a reply cites.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const sources = (messages: ReadonlyArray<Message>): ReadonlyArray<Content.Source> =>
+  messages.flatMap(({ content }) => content.filter((part) => part.type === "source"))
+
+/**
  * Returns the media of a message.
  *
  * @category getters

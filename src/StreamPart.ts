@@ -180,6 +180,33 @@ export interface HostedResult extends Base<"tool-result"> {
 }
 
 /**
+ * A source that the reply cites: a page, or a document by its title.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Source = UrlSource | DocumentSource
+
+interface UrlSource extends Base<"source"> {
+  readonly sourceType: "url"
+  readonly id: string
+  readonly url: string
+  readonly title: string
+  /** The cited words. */
+  readonly quote?: string
+}
+
+interface DocumentSource extends Base<"source"> {
+  readonly sourceType: "document"
+  readonly id: string
+  /** A MIME type. */
+  readonly mediaType: string
+  readonly title: string
+  /** The cited words. */
+  readonly quote?: string
+}
+
+/**
  * A medium that the model made, whole.
  *
  * @category models
@@ -236,6 +263,7 @@ export type StreamPart =
   | ToolParamsEnd
   | ToolCall
   | HostedResult
+  | Source
   | File
   | ResponseMetadata
   | Finish

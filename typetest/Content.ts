@@ -31,6 +31,8 @@ export const name = (content: Content.Content): string => {
       return content.content
     case "ui_resource":
       return content.uri
+    case "source":
+      return content.url ?? content.title ?? ""
     case "custom":
     case "unknown":
       return content.wireType

@@ -40,3 +40,6 @@ export const blocksBeyond = 1_000
 
 /** Native calls of one reply beyond the limit that stay in the conversation. */
 export const nativeCallsBeyond = 10_000
+
+/** Sources that are kept of a reply. */
+export const sourcesPerReply = 200

@@ -254,6 +254,9 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         collector.end(callId, string(part, "toolName") ?? "", part["input"], metadata)
         return undefined
       }
+      case "source":
+        reply.source({ url: text(part, "url"), title: text(part, "title") ?? text(part, "filename") })
+        return undefined
       case "file":
         reply.file(text(part, "mediaType"), fileData(part["data"]))
         return undefined

@@ -273,11 +273,11 @@ class Hosted {
 
   end(): void {
     const queries = strings(this.#grounding, "webSearchQueries")
-    if (queries.length === 0) return
     const sources = list(this.#grounding, "groundingChunks").map((chunk) => {
-      const web = fields(chunk, "web")
-      return { url: text(web, "uri"), title: text(web, "title") }
+      const page = fields(chunk, "web") ?? fields(chunk, "retrievedContext") ?? fields(chunk, "maps")
+      return { url: text(page, "uri"), title: text(page, "title") }
     })
+    if (queries.length === 0) return sources.forEach((source) => this.#reply.source(source))
     this.#reply.hosted({ name: "web_search", input: { queries }, sources }, name, [])
   }
 }

@@ -210,6 +210,9 @@ const reader = (name: string) => (reply: Reply) => {
         if (part.providerExecuted || executed.has(part.id)) return undefined
         collector.end(part.id, part.name, part.params, part.metadata)
         return undefined
+      case "source":
+        reply.source({ url: part.sourceType === "url" ? part.url.href : undefined, title: part.title })
+        return undefined
       case "file":
         reply.file(part.mediaType, part.data)
         return undefined

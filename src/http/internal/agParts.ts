@@ -94,7 +94,7 @@ export class AgParts {
   /** Data of a plan, a task or an agent is an activity; files, sources and progress are custom events. */
   #other(chunk: Chunk): ReadonlyArray<AgEvent> {
     const { type, ...value } = chunk
-    if (type === "file" || type === "source-url") return [make("CUSTOM", { name: type, value })]
+    if (type === "file" || type.startsWith("source-")) return [make("CUSTOM", { name: type, value })]
     // The form of a question is part of its interrupt.
     if (!type.startsWith("data-") || type === "data-form") return []
     const activityType = type.slice("data-".length)

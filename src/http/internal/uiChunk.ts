@@ -38,6 +38,17 @@ const outputOf = (output: ReadonlyArray<Content>): Json => {
   return output.map((content) => plain(content))
 }
 
+/** Returns the sources that a reply names: pages as links, others by their titles. */
+export const sourcesOf = (contents: ReadonlyArray<Content>): ReadonlyArray<Chunk> =>
+  contents.flatMap((content, index) => {
+    if (content.type !== "source") return []
+    const { title, url } = content
+    const sourceId = `${url ?? title ?? ""}#${index}`
+    return url === undefined
+      ? [chunk("source-document", { sourceId, mediaType: "application/octet-stream", title })]
+      : [chunk("source-url", { sourceId, url, title })]
+  })
+
 /**
  * Returns the media among contents: documents on the web as sources, others as files. `urlOf` returns the address of a
  * stored medium.

@@ -13,7 +13,7 @@ import { isJsonObject, plain } from "../../kit/json.ts"
 import type { ModelCompleted, RunEvent, ToolCallStarted, TaskRef } from "../../RunEvent.ts"
 import type { Question } from "../../RunModel.ts"
 import * as Usage from "../../Usage.ts"
-import { type Chunk, chunk, data, filesOf, finishReason, ofOutcome } from "./uiChunk.ts"
+import { type Chunk, chunk, data, filesOf, finishReason, ofOutcome, sourcesOf } from "./uiChunk.ts"
 import { outward } from "./shownEvents.ts"
 import { UiReply } from "./uiReply.ts"
 
@@ -130,6 +130,7 @@ export class UiFold {
       ...before,
       ...this.#reply.complete(message.content, this.#dialect),
       ...filesOf(message.content, this.#urlOf),
+      ...sourcesOf(message.content),
       ...(outcome.type === "workflow"
         ? [data("plan", event.runId, { goal: outcome.plan.goal, tasks: calls.map(({ name }) => name ?? "") })]
         : []),

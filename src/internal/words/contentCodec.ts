@@ -63,6 +63,7 @@ const needs: ReadonlyMap<string, Fits> = new Map<Content["type"], Fits>([
   ],
   ["thinking", texts("content")],
   ["ui_resource", texts("uri", "renderMode", "text")],
+  ["source", (value) => texts("url")(value) || texts("title")(value)],
   ["custom", ({ raw, wireType }) => typeof wireType === "string" && isJsonObject(raw)],
   ["unknown", ({ raw, wireType }) => typeof wireType === "string" && isJsonObject(raw)]
 ])
@@ -295,7 +296,8 @@ const shapes = (): ReadonlyMap<string, Shape> => {
         structured_content: optional.object,
         mime_type: optional.text
       })
-    ]
+    ],
+    ["source", shape({ url: optional.text, title: optional.text, quote: optional.text }, addressed)]
   ])
 }
 
@@ -341,6 +343,9 @@ const sources = (value: { readonly [name: string]: unknown }): number =>
   ["url", "data", "file_id"].filter((name) => value[name] !== undefined && value[name] !== null).length
 
 const oneSource: Rule = (value) => (sources(value) === 1 ? undefined : "expected exactly one of url, data and file_id")
+
+const addressed: Rule = ({ title, url }) =>
+  typeof url === "string" || typeof title === "string" ? undefined : "expected a url or a title"
 
 const someSource: Rule = (value) => (sources(value) > 0 ? undefined : "expected one of url, data and file_id")
 

@@ -35,6 +35,8 @@ export const toText = (content: Content): string => {
       return content.redacted ? "[Thinking: redacted]" : `[Thinking] ${content.content}`
     case "ui_resource":
       return content.text === "" ? `[interactive UI: ${content.uri}]` : content.text
+    case "source":
+      return ""
     case "custom":
     case "unknown":
       return `[UnknownBlock: ${content.wireType}]`

@@ -151,6 +151,9 @@ export const whole = (parts: ReadonlyArray<StreamPart>, isJson: boolean): Array<
         endText()
         found.push(part)
         break
+      case "source":
+        found.push(part)
+        break
       case "tool-call":
       case "file":
       case "finish":

@@ -19,6 +19,7 @@ const makeBlocks = (reply: Reply) => {
   const start = (index: number, block: Fields | undefined) => {
     switch (string(block, "type")) {
       case "text":
+        list(block, "citations").forEach((citation) => cite(reply, citation))
         return reply.text(string(block, "text") ?? "")
       case "thinking":
         signatures.add(String(index), text(block, "signature"))
@@ -42,6 +43,8 @@ const makeBlocks = (reply: Reply) => {
       case "input_json_delta":
         hosted.params(index, string(part, "partial_json") ?? "")
         return reply.params(String(index), string(part, "partial_json") ?? "")
+      case "citations_delta":
+        return cite(reply, fields(part, "citation"))
       default:
         return reply.text(string(part, "text") ?? "")
     }
@@ -67,6 +70,14 @@ const makeBlocks = (reply: Reply) => {
       })
   }
 }
+
+/** Reports a citation: of a page, of a search result of the caller, or of a document. */
+const cite = (reply: Reply, citation: Fields | undefined): void =>
+  reply.source({
+    url: text(citation, "url") ?? text(citation, "source"),
+    title: text(citation, "title") ?? text(citation, "document_title"),
+    quote: text(citation, "cited_text")
+  })
 
 const beginCall = (reply: Reply, key: string, block: Fields | undefined): void => {
   reply.call(key, text(block, "id"), string(block, "name") ?? "")

@@ -38,6 +38,7 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     thoughtOf(reply, message)
     signed.thought(message)
     speak(reply, content, message?.["content"])
+    list(message, "annotations").forEach((annotation) => cite(reply, annotation))
     const refusal = text(message, "refusal")
     if (refusal !== undefined) {
       refused = true
@@ -61,6 +62,9 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     const choice = firstAnswer(chunk, "choices")
     isKnown ||= introduce(reply, chunk)
     usage = fields(chunk, "usage") ?? fields(fields(chunk, "x_groq"), "usage") ?? fields(choice, "usage") ?? usage
+    list(chunk, "search_results").forEach((page) =>
+      reply.source({ url: text(page, "url"), title: text(page, "title") })
+    )
     if (choice === undefined) return undefined
     if (isFailed(choice)) return failedChoice(choice)
     hasSpoken = true
@@ -90,6 +94,12 @@ export const decoder = (name: string, reply: Reply): Decoder => {
     },
     hasEnded: () => reason !== undefined
   }
+}
+
+/** Reports an annotation: a page, or a file by its name. Chat Completions nests the facts of a page below its type. */
+export const cite = (reply: Reply, annotation: Fields | undefined): void => {
+  const cited = fields(annotation, "url_citation") ?? annotation
+  reply.source({ url: text(cited, "url"), title: text(cited, "title") ?? text(cited, "filename") })
 }
 
 /** Reports the id and the model of a reply. Azure begins with a chunk that has neither, for its filters. */

@@ -26,6 +26,13 @@ export interface Ran {
   readonly sources?: ReadonlyArray<{ readonly url: string | undefined; readonly title: string | undefined }>
 }
 
+/** A passage that a reply cites. */
+export interface Cited {
+  readonly url: string | undefined
+  readonly title: string | undefined
+  readonly quote?: string | undefined
+}
+
 /** A reply that is being read. */
 export class Reply {
   /** Parts that are not delivered yet. The caller that delivers them empties the list. */
@@ -35,6 +42,7 @@ export class Reply {
   /** The number of calls with each id. */
   readonly #seen = new Map<string, number>()
   readonly #keys = new Map<string, string>()
+  readonly #cited = new Set<string>()
   #last: string | undefined
   #open: { readonly isText: boolean; readonly id: string } | undefined
   #opened = 0
@@ -86,6 +94,24 @@ export class Reply {
     if (delta === "") return
     this.#size += delta.length
     this.out.push({ type: "reasoning-delta", id: this.#begin(false), delta })
+  }
+
+  /** A source that the reply cites. One that is cited in the same words again is reported once. */
+  source({ quote, title, url }: Cited): void {
+    const key = JSON.stringify([url, title, quote])
+    if ((url ?? title) === undefined || this.#cited.has(key)) return
+    this.#cited.add(key)
+    this.#size += key.length
+    const facts = {
+      type: "source",
+      id: `source_${this.#cited.size}`,
+      ...(quote === undefined ? {} : { quote })
+    } as const
+    this.out.push(
+      url === undefined
+        ? { ...facts, sourceType: "document", mediaType: unknownType, title: title ?? "" }
+        : { ...facts, sourceType: "url", url, title: title ?? "" }
+    )
   }
 
   /** A medium that the model made, as base64. Invalid or oversized media are replaced by a text. */

@@ -2,7 +2,7 @@
 
 import { jsonObject, type JsonObject } from "../../kit/json.ts"
 import type { FinishReason, ReportedUsage } from "../../StreamPart.ts"
-import { inStream } from "./chatReply.ts"
+import { cite, inStream } from "./chatReply.ts"
 import type { Decoder } from "./frames.ts"
 import type { Fault } from "./providerFault.ts"
 import { count, type Fields, fields, list, string, text } from "./readFields.ts"
@@ -128,6 +128,7 @@ class Items {
 
   #part(key: string, place: number, part: Fields): void {
     if (string(part, "type") === "refusal") this.isRefused = true
+    list(part, "annotations").forEach((annotation) => cite(this.#reply, annotation))
     this.wholeText(key, place, string(part, "text") ?? string(part, "refusal") ?? "")
   }
 
@@ -183,6 +184,8 @@ export const decoder = (reply: Reply): Decoder => {
         return void items.text(key, place, delta)
       case "response.output_text.done":
         return void items.wholeText(key, place, string(event, "text") ?? "")
+      case "response.output_text.annotation.added":
+        return void cite(reply, fields(event, "annotation"))
       case "response.refusal.delta":
         items.isRefused = true
         return void items.text(key, place, delta)

@@ -11,6 +11,7 @@ import { excerpt, json, shapeOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { data, runAddress } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
+import { SourceList } from "./sourceList.tsx"
 import { UiFrame } from "./uiFrame.tsx"
 
 type Send = (text: string) => void
@@ -102,6 +103,7 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
         )
       })}
       {isAnswer && <Answer text={text} />}
+      <SourceList content={turn.message?.content ?? []} />
     </>
   )
 }

@@ -6,6 +6,7 @@ import { counted } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { useLatest } from "./latest.tsx"
 import { run, state } from "./openRun.ts"
+import { SourceList } from "./sourceList.tsx"
 
 export const ConversationTab = () => (state.value === undefined ? null : <Prompt shown={state.value} />)
 
@@ -58,9 +59,10 @@ const MessageBox = ({ isNew, message }: { message: Message; isNew: boolean }) =>
           <summary>thinking</summary>
           <pre>{part.content}</pre>
         </details>
-      ) : (
+      ) : part.type === "source" ? null : (
         <Json key={index} value={part} />
       )
     )}
+    <SourceList content={message.content} />
   </article>
 )

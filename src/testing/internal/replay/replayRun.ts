@@ -375,6 +375,12 @@ const partsOfContent = (
           ...(part.signature === undefined ? {} : { metadata: { [provider]: part.signature } })
         }
       ]
+    case "source": {
+      const facts = { type: "source", id, title: part.title ?? "", ...(part.quote && { quote: part.quote }) } as const
+      return part.url === undefined
+        ? [{ ...facts, sourceType: "document", mediaType: "application/octet-stream" }]
+        : [{ ...facts, sourceType: "url", url: part.url }]
+    }
     case "tool_use":
       // Invalid input was recorded as absent, and is invalid again.
       return [
