@@ -109,6 +109,8 @@ export interface Agent<
    * other agent. A name refers to an agent of this team, the first one included. Default: none.
    */
   readonly handoffs: ReadonlyArray<Agent<unknown, AnySkill<unknown>, R, unknown> | string>
+  /** Accepts or refuses an answer (see `Options`). Default: every answer is accepted. */
+  readonly until: Check<unknown, R> | undefined
   /**
    * The input of an agent that others call: a Schema, whose JSON becomes the first message of the called run. Default:
    * one text.
@@ -201,6 +203,17 @@ export interface Agent<
   readonly extra: JsonObject
 }
 
+/**
+ * Accepts an answer with undefined, or refuses it with the reason, which the model reads.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Check<in Answer, out R = never> = (
+  answer: Answer,
+  reply: { readonly text: string; readonly turn: number }
+) => Effect.Effect<string | undefined, unknown, R>
+
 /** All fields optional; undefined is the same as absent. */
 type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
 
@@ -260,6 +273,13 @@ export interface Options<
   readonly agents?: ReadonlyArray<Members> | undefined
   /** Agents it may hand the conversation over to. */
   readonly handoffs?: ReadonlyArray<Members> | undefined
+  /**
+   * The goal of a run: an answer ends it only if this check accepts it. The reason of a refusal is sent to the model as a
+   * correction, and the run continues within `maxSteps` and its budget. The check runs once for each answer, and again
+   * if the process dies before the answer is stored; a failure of it fails the run with `ExtensionFailed`. It may ask
+   * another agent by `Kernel.run`, whose tokens are not those of this run.
+   */
+  readonly until?: Check<OutputOf<NoInfer<Output>>, R> | undefined
   /** The context that each run must be given: a Schema that encodes to an object. */
   readonly context?: ContextSchema<C> | undefined
   /** Reads the answer: a Schema, such as `Schema.Struct({ city: Schema.String })`. Default: the answer is a text. */
@@ -320,6 +340,12 @@ type AnyOptions = Options<
   unknown
 >
 
+/**
+ * A type that is not inferred from the place where the result is used: an agent made there would take the `any` of a
+ * function of any effects for its own services. `NoInfer` would do the same, but hides the members of a union.
+ */
+type Settled<A> = [A] extends [infer Same] ? Same : never
+
 /** Makes the compile error say why an output cannot be used. */
 type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undefined
   ? unknown
@@ -368,7 +394,7 @@ export function make<
   C = never
 >(
   options: Options<R, S, Output, Members, C> & SchemaOf<Output> & ContextFor<Members, C>
-): Agent<OutputOf<Output>, SkillsOf<S, Members>, NoInfer<R> | ServicesOf<S, Members>, NoInfer<C>>
+): Agent<OutputOf<Output>, SkillsOf<S, Members>, Settled<R> | ServicesOf<S, Members>, Settled<C>>
 export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unknown, unknown> {
   return {
     name: options.name ?? "agent",
@@ -378,6 +404,7 @@ export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unk
     skills: options.skills,
     agents: options.agents ?? [],
     handoffs: options.handoffs ?? [],
+    until: options.until,
     input: options.input,
     context: options.context,
     gate: options.gate ?? "dispatch",

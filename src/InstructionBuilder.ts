@@ -229,6 +229,15 @@ export const output = (detail: string): string =>
   `Your answer does not have the required shape: ${sentence(detail)} Send it again the same way, as nothing but JSON that fits the schema.`
 
 /**
+ * Returns the corrective for an answer that the check of the agent refuses. `reason` is the sentence that says why.
+ *
+ * @category correctives
+ * @since 0.1.0
+ */
+export const goal = (reason: string): string =>
+  `Your answer was not accepted: ${sentence(reason)} Continue, and answer again when this is done.`
+
+/**
  * Returns the corrective for a rejected plan. `reason` is the sentence that says why.
  *
  * @category correctives

@@ -54,8 +54,8 @@ yes<
 
 // An agent is made of another without `make`, which would take its output for a schema of the caller.
 export const native: typeof timely = { ...timely, dialect: "tools" }
-// Where its instructions become a text, and no agents and skills need more, it needs nothing any more.
-const noon = { ...timely, instructions: "It is noon.", agents: [], handoffs: [] }
+// Where its instructions become a text, and its agents, skills and check need no more, it needs nothing any more.
+const noon = { ...timely, instructions: "It is noon.", agents: [], handoffs: [], until: undefined }
 export const plainly = Kernel.run(noon, "now")
 yes<
   Equal<typeof plainly, Effect.Effect<RunState.RunResult<{ readonly title: string }>, Kernel.RunError, Kernel.Kernel>>
@@ -68,6 +68,22 @@ export const crashed = CrashMatrix.run({
   layer: SkillRegistry.layer()
 })
 yes<Equal<Effect.Services<typeof crashed>, never>>()
+// A check reads the decoded answer, and its services are services of the run.
+const checked = Agent.make({
+  instructions: "You count.",
+  model: "m",
+  output: Book,
+  until: ({ title }) => Effect.map(Clock, () => (title === "" ? "the title is empty" : undefined))
+})
+export const checking = Kernel.run(checked, "now")
+yes<Equal<Effect.Services<typeof checking>, Clock | Kernel.Kernel>>()
+export const misread = Agent.make({
+  instructions: "You count.",
+  model: "m",
+  output: Book,
+  // @ts-expect-error the answer has no such field
+  until: ({ pages }) => Effect.succeed(pages)
+})
 // @ts-expect-error an agent is no options
 export const remade = Agent.make({ ...timely, dialect: "tools" })
 

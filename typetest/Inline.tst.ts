@@ -61,6 +61,18 @@ yes<Equal<Needs<typeof submitted>, Kernel.Kernel | Shop>>()
 export const resumed = Effect.all([Kernel.resume(Agent.make({ instructions: sell, model: "m" }), "run")])
 yes<Equal<Needs<typeof resumed>, Kernel.Kernel | Shop>>()
 
+class Till extends Context.Service<Till, { readonly open: Effect.Effect<string> }>()("typetest/Till") {}
+
+const both = Agent.make({
+  instructions: Effect.andThen(
+    sell,
+    Effect.flatMap(Till, ({ open }) => open)
+  ),
+  model: "m"
+})
+export const provided = Effect.provideService(Kernel.run(both, "x"), Till, { open: Effect.succeed("x") })
+yes<Equal<Needs<typeof provided>, Kernel.Kernel | Shop>>()
+
 // ---------------------------------------------------------------- layers
 
 export const layers = Layer.mergeAll(

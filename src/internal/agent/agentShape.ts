@@ -57,6 +57,7 @@ const settings: ReadonlyArray<readonly [path: string, expected: string, test: Te
   ["protocols", "a list of names", texts],
   ["agents", "a list of agents", list(isNamed)],
   ["handoffs", "a list of agents", list(isNamed)],
+  ["until", "a function", optional((value) => typeof value === "function")],
   ["input", "a Schema", optional(Schema.isSchema)],
   ["context", "a Schema", optional(Schema.isSchema)],
   ["gate", '"dispatch" or "listing"', word("dispatch", "listing")],

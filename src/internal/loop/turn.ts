@@ -5,10 +5,14 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type { BudgetExhaustedError } from "../../KernelError.ts"
 import { CutReplies, EmptyReplies, LoopDetected, ProviderError } from "../../KernelError.ts"
-import { observed } from "../../kit/foreignCode.ts"
+import * as InstructionBuilder from "../../InstructionBuilder.ts"
+import { guarded, observed } from "../../kit/foreignCode.ts"
+import { clip } from "../../kit/text.ts"
 import type { Repair } from "../../RunModel.ts"
+import { extensionError } from "../errors/extensionError.ts"
 import { cutTurns, lastText, turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
@@ -20,7 +24,7 @@ import { callModel } from "../model/modelCall.ts"
 import type { ModelReply } from "../model/modelReply.ts"
 import { completedDraft, keepMedia, refusal, replyEvents, wantsRestart } from "../model/modelReply.ts"
 import { repairOf } from "../model/repair.ts"
-import { type ReplyRules, repetition, replyRules } from "../model/meaning.ts"
+import { corrected, type Intent, repetition, replyRules } from "../model/meaning.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { handOver } from "./handOver.ts"
 import { isSteered, takeSteering } from "./steering.ts"
@@ -75,7 +79,8 @@ export function* readReply(
     yield* restartModel(run)
     return yield* readReply(run, repairs)
   }
-  const fault = recordMeaning(run, reply, yield* replyRules(run))
+  const understood = intent(reply.reply, yield* replyRules(run))
+  const fault = recordMeaning(run, reply, yield* checked(run, reply, understood))
   if (fault !== undefined) return yield* Effect.fail(fault)
   return reply.raw
 }
@@ -84,9 +89,8 @@ export function* readReply(
 const recordMeaning = (
   run: Run,
   reply: ModelReply,
-  rules: ReplyRules
+  understood: Intent
 ): BudgetExhaustedError | LoopDetected | undefined => {
-  const understood = intent(reply.reply, rules)
   const { maxRepeats } = run.agent
   const repeated =
     maxRepeats === undefined ? undefined : repetition(run.state, understood, reply.reply.text, maxRepeats)
@@ -97,6 +101,26 @@ const recordMeaning = (
   const overrun = Budget.isBounded(run.budget) ? Budget.overrun(run.budget) : undefined
   if (overrun !== undefined) return overrun
   return repeated?.isStop === true ? new LoopDetected({ runId: run.state.runId, repeats: repeated.repeats }) : undefined
+}
+
+/** Asks the check of the agent about an answer. The tokens of a reply are stored even if the check is interrupted. */
+function* checked(run: Run, reply: ModelReply, understood: Intent): Effect.fn.Return<Intent, AskError> {
+  const { until } = run.agent
+  const { outcome, output } = understood
+  if (until === undefined || (outcome.type !== "final" && outcome.type !== "prose")) return understood
+  const asked = guarded(
+    "until",
+    () => until(output, { text: outcome.text, turn: turnLog(run.state).length + 1 }),
+    (error) => extensionError("until", error)
+  )
+  const exit = yield* Effect.exit(run.restore(asked))
+  if (Exit.isFailure(exit)) {
+    if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
+    return yield* Effect.failCause(exit.cause)
+  }
+  if (exit.value === undefined) return understood
+  const corrective = InstructionBuilder.goal(clip(String(exit.value), run.limits.resultBytes))
+  return { ...understood, ...corrected("goal", corrective, understood.facts), output: undefined }
 }
 
 // ---------------------------------------------------------------- end

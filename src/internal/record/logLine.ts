@@ -73,7 +73,7 @@ const response = (event: Extract<RunEvent, { type: "llm_response" }>): Entry => 
 
 /** Returns the entry of a reply that the model must write again and that no other event reports. */
 const corrected = ({ finishReason, outcome }: ModelCompleted): Entry | undefined =>
-  outcome.type === "corrective" && ["cut", "empty", "output", "loop"].includes(outcome.reason)
+  outcome.type === "corrective" && ["cut", "empty", "output", "goal", "loop"].includes(outcome.reason)
     ? warn("agent.corrected", [
         ["reason", outcome.reason],
         ["finish_reason", finishReason],

@@ -70,24 +70,28 @@ const needsPrice = ({ budget }: { readonly budget: AnyAgent["budget"] }): boolea
 
 // ---------------------------------------------------------------- agents
 
-/** Replaces the team of an agent by names, and provides its instructions with their services. */
-const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R>): AnyAgent =>
-  hasText(agent) ? plain(agent) : { ...agent, ...namesOf(agent), instructions: provided(agent.instructions, services) }
+/** Replaces the team of an agent by names, and provides its instructions and its check with their services. */
+const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R>): AnyAgent => {
+  if (isPlain(agent)) return plain(agent)
+  const { instructions, until } = agent
+  const provide = <A, E>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> =>
+    Effect.updateContext(effect, (current: Context.Context<never>) => Context.merge(services, current))
+  return {
+    ...agent,
+    ...namesOf(agent),
+    instructions: typeof instructions === "string" ? instructions : provide(instructions),
+    until: until === undefined ? undefined : (answer, reply) => provide(until(answer, reply))
+  }
+}
 
-type TextAgent<R> = OpenAgent<R> & { readonly instructions: string }
+/** An agent without code that needs services. */
+type PlainAgent<R> = OpenAgent<R> & { readonly instructions: string; readonly until: undefined }
 
-const hasText = <R>(agent: OpenAgent<R>): agent is TextAgent<R> => typeof agent.instructions === "string"
+const isPlain = <R>(agent: OpenAgent<R>): agent is PlainAgent<R> =>
+  typeof agent.instructions === "string" && agent.until === undefined
 
 /** One copy per agent, so that values cached by agent are found in its next run. */
-const plain = perObject((agent: TextAgent<unknown>): AnyAgent => ({ ...agent, ...namesOf(agent) }))
-
-const provided = <R>(
-  instructions: OpenAgent<R>["instructions"],
-  services: Context.Context<R>
-): AnyAgent["instructions"] =>
-  typeof instructions === "string"
-    ? instructions
-    : Effect.updateContext(instructions, (current: Context.Context<never>) => Context.merge(services, current))
+const plain = perObject((agent: PlainAgent<unknown>): AnyAgent => ({ ...agent, ...namesOf(agent) }))
 
 /** Replaces agents by their names, which the team looks up. */
 const namesOf = <R>({ agents, handoffs }: OpenAgent<R>) => ({

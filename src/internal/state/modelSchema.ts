@@ -144,7 +144,7 @@ export const outcome = lazily(() => {
     Schema.Struct({ type: Schema.Literal("prose"), text: Schema.String }),
     Schema.Struct({
       type: Schema.Literal("corrective"),
-      reason: Schema.Literals(["informational", "stall", "cut", "empty", "output", "plan", "loop"]),
+      reason: Schema.Literals(["informational", "stall", "cut", "empty", "output", "goal", "plan", "loop"]),
       corrective: Schema.String,
       /** The calls that the model repeats, and how many times in a row it asked for them. Only for the reason `loop`. */
       loop: Schema.optionalKey(Schema.Struct({ names: Schema.Array(Schema.String), repeats: Schema.Int }))
