@@ -6,6 +6,11 @@ export const wireMcp: ReadonlyArray<readonly [line: string, files: ReadonlyArray
   ["questions of one call have keys of their own, and a repeated call is known again", ["test/mcp/serveAsks.test.ts"]],
   [
     "an error that repeats a key in another encoding shows nothing of it",
-    ["test/provider/encodedKeys.test.ts", "test/provider/vendorWords.test.ts", "test/mcp/echoedKeys.test.ts"]
+    [
+      "test/provider/encodedKeys.test.ts",
+      "test/provider/vendorWords.test.ts",
+      "test/mcp/echoedKeys.test.ts",
+      "test/http/a2aKeys.test.ts"
+    ]
   ]
 ]

@@ -18,7 +18,10 @@ import type * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Content } from "../Content.ts"
 import * as Contents from "../Content.ts"
+import { remover } from "../kit/encodedSecrets.ts"
 import { randomId } from "../kit/randomId.ts"
+import { deep } from "../kit/redact.ts"
+import * as Secrets from "../kit/secrets.ts"
 import { Limits } from "../Limits.ts"
 import { A2aError } from "./A2aError.ts"
 import * as Cards from "./internal/a2aCard.ts"
@@ -149,27 +152,30 @@ export const make = Effect.fnUntraced(function* (
   const limits = yield* Limits
   const place = yield* Effect.fromResult(Cards.placeOf(options))
   const { name } = place
-  const peer = { name, limits, client: Cards.clientOf(yield* HttpClient.HttpClient, options.headers ?? {}) }
+  const headers = options.headers ?? {}
+  const clean = remover(Secrets.ofHeaders(Object.values(headers)))
+  const peer = { name, limits, clean, client: Cards.clientOf(yield* HttpClient.HttpClient, headers) }
   const found = Cards.reader(peer, place)
   const talk: Talk.Talk = { peer, found, reconnect: options.reconnect ?? Talk.patiently }
   const sent = (message: string | Message) => Effect.map(Random.Random, (random) => sentOf(message, random))
   const stream: A2aClient["stream"] = (message) =>
-    Stream.unwrap(Effect.map(sent(message), (sent) => Stream.map(Talk.stream(talk, sent), taskOf)))
+    Stream.unwrap(Effect.map(sent(message), (sent) => Stream.map(Talk.stream(talk, sent), shown)))
+  const shown = (view: Views.View) => taskOf(view, clean)
   const timeout = options.timeout ?? limits.skillTimeout
   return {
     name,
     card: Effect.map(found, ({ card }) => card),
     stream,
-    follow: (taskId) => Stream.map(Talk.follow(talk, taskId), taskOf),
-    task: (taskId) => Effect.map(Talk.get(talk, taskId), taskOf),
+    follow: (taskId) => Stream.map(Talk.follow(talk, taskId), shown),
+    task: (taskId) => Effect.map(Talk.get(talk, taskId), shown),
     cancel: (taskId) => Talk.cancel(talk, taskId),
     ask: (message, { onChange } = {}) =>
       Effect.flatMap(sent(message), (sent) =>
         Talk.ask(talk, sent, {
           timeout,
-          onView: onChange === undefined ? undefined : (view) => onChange(taskOf(view))
+          onView: onChange === undefined ? undefined : (view) => onChange(shown(view))
         })
-      ).pipe(Effect.flatMap((view) => completed(peer, taskOf(view))))
+      ).pipe(Effect.flatMap((view) => completed(peer, shown(view))))
   }
 })
 
@@ -192,13 +198,15 @@ const sentOf = (message: string | Message, random: Random.Random): Wire.Sent => 
   }
 }
 
-const taskOf = (view: Views.View): Task => {
-  const content = Views.madeBy(view)
+/** Shows a task. What it says besides the results of a completed one may be about an error, which may repeat a key. */
+const taskOf = (view: Views.View, clean: (text: string) => string): Task => {
+  const made = Views.madeBy(view)
+  const content = view.state === "completed" ? made : deep(made, clean)
   return {
     taskId: view.taskId,
     contextId: view.contextId,
     state: view.state,
-    message: Views.contentsOf(view.said),
+    message: deep(Views.contentsOf(view.said), clean),
     content,
     text: Views.textOf(content)
   }

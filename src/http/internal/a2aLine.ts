@@ -27,6 +27,8 @@ export interface Peer {
   readonly name: string
   readonly client: HttpClient.HttpClient
   readonly limits: Limits
+  /** Removes the keys in the headers from a text, in every encoding. */
+  readonly clean: (text: string) => string
 }
 
 /** An error about the agent. The detail completes a sentence that begins with its name. */
@@ -181,7 +183,7 @@ const resultOf = Effect.fnUntraced(function* (peer: Peer, text: string): Effect.
   const { error, result = null } = yield* read(peer, Wire.RpcReply, yield* json(peer, text))
   if (!error) return result
   const { code, message } = error
-  const said = redact(flat(shorten(message ?? "", 1_000)))
+  const said = shorten(flat(redact(peer.clean(message ?? ""))), 1_000)
   return yield* failure(peer, reasons.get(code) ?? "remote", `answered with an error: ${said === "" ? code : said}`)
 })
 

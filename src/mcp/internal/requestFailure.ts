@@ -7,6 +7,7 @@ import type { McpClientError } from "effect/ai/McpClientError"
 import * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import { remover } from "../../kit/encodedSecrets.ts"
+import * as Secrets from "../../kit/secrets.ts"
 import { errorCode, isUnconnected, retryAfterDate, retryAfterNumber } from "../../kit/failedRequest.ts"
 import { redact } from "../../kit/redact.ts"
 import { McpError } from "../../KernelError.ts"
@@ -201,7 +202,7 @@ const secretsOf = (server: McpServer): ReadonlyArray<string> =>
     ? server.transport === "custom"
       ? []
       : [...Object.values(server.env), ...server.args.filter((word) => Redacted.isRedacted(word))].map(Redacted.value)
-    : [...Object.values(server.headers).map((value) => Redacted.value(value)), ...addressSecrets(server)]
+    : [...Secrets.ofHeaders(Object.values(server.headers)), ...addressSecrets(server)]
   )
     .flatMap((value) => [value, ...value.split(/\s+/)])
     .filter((value) => value.length >= 8)
