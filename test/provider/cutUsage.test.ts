@@ -87,6 +87,22 @@ describe("a reply that is cut", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("keeps its text in the error, whether its connection was lost or it ended early", () =>
+    Effect.gen(function* () {
+      for (const [reason, rest] of [
+        ["disconnected", Stream.fail(lost)],
+        ["incomplete", Stream.empty]
+      ] as const) {
+        const provider: Provider.ProviderShape = {
+          name: "cut",
+          stream: () => Stream.concat(Stream.fromIterable(beginning), rest)
+        }
+        const error = yield* Effect.flip(Kernel.run(agent, "hi", { provider }))
+        assert.deepInclude({ ...error }, { _tag: "ProviderError", reason, vendor: { message: "x".repeat(40) } })
+      }
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("by a deadline counts against the budget of its run", () =>
     Effect.gen(function* () {
       const budget = { maxTokens: 60, deadline: "1 second" } as const

@@ -41,7 +41,7 @@ export const hasBegun = ({ calls, content, text }: Reply): boolean =>
 
 /** Returns why a reply cannot be accepted: it was refused, cut off, filtered, or failed. */
 export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<ReplyError> | undefined => {
-  if (refused !== undefined) return refused
+  if (refused !== undefined) return reply.finish === undefined ? withText(refused, reply.text) : refused
   if (reply.failure !== undefined) return Cause.fail(reply.failure)
   const failed = (reason: ProviderError["reason"], detail: string, words = "") => {
     const vendor = words === "" ? undefined : { vendor: { message: redact(shorten(words, 2_000)) } }
@@ -49,7 +49,7 @@ export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<Reply
   }
   switch (reply.finish?.reason) {
     case undefined:
-      return failed("incomplete", "the reply ended too early")
+      return failed("incomplete", "the reply ended too early", reply.text)
     case "content-filter":
       return failed("content_filter", "the reply was withheld by a content filter", reply.text)
     case "error":
@@ -58,6 +58,16 @@ export const refusal = ({ call, refused, reply }: ModelReply): Cause.Cause<Reply
   }
   return undefined
 }
+
+/** Adds the text that arrived to the errors of a cut reply, so that it is not lost. Words of the vendor stay. */
+const withText = (cause: Cause.Cause<ReplyError>, text: string): Cause.Cause<ReplyError> =>
+  text === ""
+    ? cause
+    : Cause.map(cause, (error) =>
+        error instanceof ProviderError && error.vendor === undefined
+          ? new ProviderError({ ...error, vendor: { message: redact(shorten(text, 2_000)) } })
+          : error
+      )
 
 /** Returns the event that records a reply and its meaning. */
 export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: ModelReply, meaning: Intent): Draft => {
