@@ -15,21 +15,28 @@ export const nextTime = (cron: Cron.Cron, text: string, after: number): number =
 /** Returns whether the hours of an expression begin with `*`. They stand before its last three fields. */
 const isInterval = (text: string): boolean => text.trim().split(/\s+/).at(-4)?.startsWith("*") === true
 
-/** Returns the next instant whose local time matches. Instants are tried one by one near the start, and jumped to later. */
+/** Returns the next instant whose local time matches. Minutes are tried one by one near the start, and jumped to later. */
 const nextMatch = (cron: Cron.Cron, after: number): number => {
-  const [second = 0] = cron.seconds
-  const step = cron.seconds.size === 1 ? 60_000 : 1_000
-  const offset = (second * 1_000) % step
-  let from = Math.floor((after - offset) / step) * step + step + offset
+  const [first = 0, ...rest] = cron.seconds.size === 0 ? everySecond : cron.seconds
+  let minute = minuteOf(after)
   for (let jump = 0; jump < mostJumps; jump++) {
-    const until = from + attempts * step
-    for (let at = from; at < until; at += step) if (Cron.match(cron, new Date(at))) return at
-    from = Math.max(until, Cron.next(cron, new Date(until - step)).getTime())
+    for (let tried = 0; tried < attempts; tried++, minute += minuteMs) {
+      if (!Cron.match(cron, new Date(minute + first * 1_000))) continue
+      const found = [first, ...rest].map((second) => minute + second * 1_000).filter((at) => at > after)
+      if (found.length > 0) return Math.min(...found)
+    }
+    minute = Math.max(minute, minuteOf(Cron.next(cron, new Date(minute - 1)).getTime()))
   }
-  return from
+  return minute + first * 1_000
 }
 
-/** Instants tried before a jump: the repeated hour by minutes, with room around it. */
+const minuteMs = 60_000
+
+const minuteOf = (at: number): number => Math.floor(at / minuteMs) * minuteMs
+
+const everySecond: ReadonlyArray<number> = Array.from({ length: 60 }, (_, second) => second)
+
+/** Minutes tried before a jump: the repeated hour, with room around it. */
 const attempts = 180
 
 /** Each jump leads to a match, unless clocks are put forward there. */

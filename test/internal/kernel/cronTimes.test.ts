@@ -40,6 +40,13 @@ describe("the times of a schedule", () => {
 
   it("of seconds run through the hour that is repeated in autumn", () => {
     assert.deepStrictEqual(times("30 59 * * * *", "2026-10-25T00:59:00Z", 2), ["10-25T00:59:30", "10-25T01:59:30"])
+    assert.deepStrictEqual(times("45,15 30 * * * *", "2026-10-25T00:30:00Z", 4), [
+      "10-25T00:30:15",
+      "10-25T00:30:45",
+      "10-25T01:30:15",
+      "10-25T01:30:45"
+    ])
+    assert.deepStrictEqual(times("* 30 * * * *", "2026-10-25T00:30:58Z", 2), ["10-25T00:30:59", "10-25T01:30:00"])
   })
 
   it("of an interval leave out the hour that does not exist in spring", () => {
