@@ -19,9 +19,8 @@ import { flat, shorten } from "./text.ts"
  */
 export const decode = (form: JsonObject, values: JsonObject): Result.Result<JsonObject, string> => {
   const given = completed(form, values)
-  const schema = schemaOf(form)
-  const fitted = schema === undefined ? Result.succeed(given) : Schema.decodeUnknownResult(schema)(given)
-  if (Result.isFailure(fitted)) return Result.fail(shorten(flat(String(fitted.failure)), longest))
+  const reason = misfitOf(form, given)
+  if (reason !== undefined) return Result.fail(shorten(flat(reason), longest))
   const misfit = fieldsOf(form).find(([name, field]) => !matches(field, own(given, name)))
   return misfit === undefined
     ? Result.succeed(given)
@@ -48,14 +47,17 @@ export const onlyText = (form: JsonObject): string | undefined => {
 
 const fieldsOf = (form: JsonObject) => properties(form).map(([name, field]) => [name, resolve(field, form)] as const)
 
-const schemaOf = (form: JsonObject): Schema.ConstraintDecoder<unknown> | undefined =>
+/** Returns why values do not fit the schema of a form. Undefined if they fit, or if the form cannot be read as a schema. */
+const misfitOf = (form: JsonObject, values: JsonObject): string | undefined =>
   Result.getOrUndefined(
+    // Reading a schema fails with an exception, and so does one that refers to itself, once it decodes.
     Result.try(() => {
       // Patterns are matched in linear time instead, because a foreign server may have written them.
       const document = JsonSchema.fromSchemaDraft2020_12({ ...form, type: "object" })
       const schema = SchemaRepresentation.fromJsonSchemaDocument(document, { patterns: "ignore" })
       // The schema is built from JSON Schema only, so it needs no services.
-      return schema as unknown as Schema.ConstraintDecoder<unknown>
+      const decoded = Schema.decodeUnknownResult(schema as unknown as Schema.ConstraintDecoder<unknown>)(values)
+      return Result.isFailure(decoded) ? decoded.failure.message : undefined
     })
   )
 
