@@ -6,7 +6,7 @@
  * table of confusables that fonts draw like Latin letters.
  */
 
-import { visible } from "./text.ts"
+import { invisible, visible } from "./text.ts"
 
 /** A part of a text: ordinary text, or characters that a person would not see or would mistake for others. */
 export type SeenPart = string | Mark
@@ -30,7 +30,7 @@ export const seenParts = (text: string): ReadonlyArray<SeenPart> => {
     const marks = marksOf(piece, match.groups ?? {}, native)
     if (marks === undefined) continue
     if (match.index > plainFrom) parts.push(text.slice(plainFrom, match.index))
-    parts.push(...marks)
+    for (const mark of marks) parts.push(mark)
     plainFrom = match.index + piece.length
   }
   if (plainFrom < text.length) parts.push(text.slice(plainFrom))
@@ -49,8 +49,19 @@ export const seen = (text: string): string =>
 const unusual = /[^\t\n\x20-\x7e]|[ \t\n]{64}/
 
 /** Pieces that may need a mark, after those that look as if they did: line ends and emoji of several characters. */
-const pieces =
-  /\r\n|\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]*(?:\u200d\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]*)+|(?<hidden>(?![\n\t])(?:[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u17b4\u17b5\u3164\uffa0]|\u034f|[\u{e0100}-\u{e01ef}]))|(?<space>(?![ \u3000])\p{Zs})|(?<gap>[ \t\n]{64,})|(?<word>(?:(?!\p{Cf})[\p{L}\p{M}\p{Nd}])+)/gu
+const pieces = (() => {
+  const emoji = String.raw`\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]{0,2}`
+  const hidden = `(?:${invisible.source})`
+  const kinds = [
+    String.raw`\r\n`,
+    String.raw`${emoji}(?:\u200d${emoji})+`,
+    String.raw`(?<hidden>(?![\n\t])${hidden})`,
+    String.raw`(?<space>(?![ \u3000])\p{Zs})`,
+    String.raw`(?<gap>[ \t\n]{64,})`,
+    String.raw`(?<word>(?:(?!${hidden})[\p{L}\p{M}\p{Nd}])+)`
+  ]
+  return new RegExp(kinds.join("|"), "gu")
+})()
 
 const marksOf = (
   piece: string,

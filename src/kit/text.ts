@@ -124,9 +124,13 @@ const escapeCharacter = (char: string): string => {
   }
 }
 
-// Controls, format characters (direction, zero width, tags), line and paragraph separators, lone surrogates, fillers
-// that print as nothing, and the variation selectors that only ever hide text.
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u115f\u1160\u17b4\u17b5\u3164\uffa0]|\u034f|[\u{e0100}-\u{e01ef}]/gu
+/**
+ * Matches a character that controls a terminal, moves others, or prints as nothing: controls, separators of lines and
+ * paragraphs, lone surrogates, and everything that fonts ignore, such as zero-width characters, tags and fillers. A
+ * variation selector right after an emoji is part of its drawing.
+ */
+export const invisible =
+  /(?![\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}\u2800]|(?<![\p{Emoji}\p{Extended_Pictographic}])[\ufe0e\ufe0f]/gu
 
 // ---------------------------------------------------------------- searching
 

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { seen, seenParts } from "../../src/kit/seenText.ts"
+import { visible } from "../../src/kit/text.ts"
 import { cases } from "../support/property.ts"
 
 const isPlain = (text: string) => {
@@ -13,6 +14,23 @@ describe("the text that a person sees", () => {
     assert.strictEqual(seen("\u202Eevil@liame\u202C"), "\\u{202e}evil@liame\\u{202c}")
     assert.strictEqual(seen("pay\u200Bpal \u2066x\u2069 \u001b[2J"), "pay\\u{200b}pal \\u{2066}x\\u{2069} \\u{1b}[2J")
     assert.strictEqual(seen("a\u{e0041}b\u3164c\u00add"), "a\\u{e0041}b\\u{3164}c\\u{ad}d")
+  })
+
+  it("marks every invisible character inside a word, and after an emoji all but its own", () => {
+    const hides = ["\ufe00", "\ufe0f", "\u{e0100}", "\u{e0080}", "\u034f", "\u3164", "\u180b", "\u2065", "\u2800"]
+    for (const char of hides) {
+      const text = `\\u{${char.codePointAt(0)?.toString(16)}}`
+      const [before, mark, after] = seenParts(`ad${char}min`)
+      assert.deepStrictEqual([before, after], ["ad", "min"])
+      assert.deepInclude(mark, { kind: "hidden", text })
+      assert.strictEqual(visible(`ad${char}min`), `ad${text}min`)
+    }
+    assert.strictEqual(seen("❤\ufe0f\ufe0f 1\ufe0f\u20e3"), "❤\ufe0f\\u{fe0f} 1\ufe0f\u20e3")
+  })
+
+  it("marks a text of any length", () => {
+    const parts = seenParts(`to ${"\u0430".repeat(150_000)}`)
+    assert.strictEqual(parts.length, 150_001)
   })
 
   it("shows spaces that are none, and gaps that push text out of sight", () => {

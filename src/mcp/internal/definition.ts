@@ -3,7 +3,7 @@
 import type * as McpSchema from "effect/ai/McpSchema"
 import * as Effect from "effect/Effect"
 import * as Block from "../../Block.ts"
-import { quote, shorten, visible } from "../../kit/text.ts"
+import { invisible, quote, shorten, visible } from "../../kit/text.ts"
 import { sha256 } from "../../kit/sha256.ts"
 import type { LeaveOut } from "./listing.ts"
 import { isJsonObject, isRecord, type Json, type JsonObject, jsonObject, own, plain } from "../../kit/json.ts"
@@ -64,11 +64,9 @@ const explanations: ReadonlySet<string> = new Set(["description", "title", "$com
 
 /** Returns the JSON of a value, without hidden characters. */
 export const json = (value: unknown): string =>
-  JSON.stringify(value).replace(hidden, (char) =>
+  JSON.stringify(value).replace(invisible, (char) =>
     Array.from({ length: char.length }, (_, at) => `\\u${char.charCodeAt(at).toString(16).padStart(4, "0")}`).join("")
   )
-
-const hidden = /[\p{Cf}\p{Zl}\p{Zp}\u{e0100}-\u{e01ef}]/gu
 
 /** Returns the first names of a list for a sentence, and the number of the others. */
 export const firstOf = (names: ReadonlyArray<string>): string => {
