@@ -4,6 +4,7 @@ export const wireReplies: ReadonlyArray<readonly [line: string, files: ReadonlyA
   ["a typed answer is read out of a fence, behind a sentence and after thinking", ["test/kernel/typedAnswer.test.ts"]],
   ["thinking in the text of a reply is thinking", ["test/provider/thinkTags.test.ts"]],
   ["what a cut reply used is stored", ["test/provider/cutUsage.test.ts"]],
+  ["the text of a reply that was cut is in its error", ["test/provider/cutUsage.test.ts"]],
   ["what a cancelled reply used is stored behind its cancellation", ["test/provider/cutUsage.test.ts"]],
   ["replies that end too early have a bound, and their text is in the error", ["test/kernel/cutReplies.test.ts"]],
   ["later events of a reply complete earlier ones, once", ["test/provider/lateEvents.test.ts"]],

@@ -2,9 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Agent, Kernel, KernelError, Model, StreamPart } from "kernai"
+import { AiSdkProvider } from "kernai/provider"
 import { delta } from "../support/chatStream.ts"
 import { kernel } from "../support/kernel.ts"
-import { finishOf, readingOf } from "../support/provider.ts"
+import { finishOf, read, readingOf, request } from "../support/provider.ts"
 
 describe("a reason of the end that is unknown", () => {
   const ends: ReadonlyArray<readonly [vendor: string, events: ReadonlyArray<object>]> = [
@@ -20,6 +21,28 @@ describe("a reason of the end that is unknown", () => {
       const finish = finishOf((yield* readingOf(vendor, events)).parts)
       assert.strictEqual(finish?.reason, "other")
       assert.deepStrictEqual(Object.values(finish?.metadata ?? {}), [{ finishReason: "tired" }])
+    })
+  )
+})
+
+describe("a reply of the AI SDK that was interrupted", () => {
+  it.effect.each([
+    ["interrupted", "interrupted"],
+    [{ unified: "other", raw: "interrupted" }, "interrupted"]
+  ] as const)("is other, with its word (%o)", ([finishReason, told]) =>
+    Effect.gen(function* () {
+      const stream = new ReadableStream({
+        start(controller) {
+          controller.enqueue({ type: "text-delta", id: "0", delta: "Half" })
+          controller.enqueue({ type: "finish", finishReason, usage: {} })
+          controller.close()
+        }
+      })
+      const model = { specificationVersion: "v3", provider: "p", modelId: "m", doStream: async () => ({ stream }) }
+      const { parts } = yield* read(AiSdkProvider.fromModel(model as never).stream(request()))
+      const finish = finishOf(parts)
+      assert.strictEqual(finish?.reason, "other")
+      assert.deepStrictEqual(Object.values(finish?.metadata ?? {}), [{ finishReason: told }])
     })
   )
 })
