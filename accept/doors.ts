@@ -5,7 +5,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "../src/index.ts"
 import { Access, HttpKernel } from "../src/http/index.ts"
 import { MockProvider } from "../src/testing/index.ts"
-import { type Line, ofFiles, tested } from "./support.ts"
+import { counted, type Line, ofFiles, tested } from "./support.ts"
 
 /** The verbs of the HTTP door that name a run. */
 const verbs = [
@@ -75,6 +75,19 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "forms reach pages, their values are decoded, and plain text answers", ["test/http/forms.test.ts"]),
   ofFiles(tested, "free ids, edited and repeated messages, and refused requests that start nothing", [
     "test/http/protocolIds.test.ts"
+  ]),
+  ofFiles(tested, "three doors and a studio in 24 orders admit only their own callers", [
+    "test/http/severalDoors.test.ts"
+  ]),
+  counted(
+    "one rule refuses forged requests at every door; proxies and ids of callers that cannot be stored are refused",
+    ["test/forgeries.test.ts"],
+    "forgeries",
+    36 * 7
+  ),
+  ofFiles(tested, "agent cards name configured addresses, and clusters keep to their own databases", [
+    "test/http/A2a.test.ts",
+    "test/cluster/databases.test.ts"
   ]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

@@ -14,8 +14,8 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { Forbidden, Unauthorized } from "./HttpProblem.ts"
-import { foreign, isLoopback, type Names } from "./internal/sameMachine.ts"
+import { Forbidden, Invalid, Unauthorized } from "./HttpProblem.ts"
+import * as RequestGuard from "../kit/requestGuard.ts"
 import * as Secrets from "../kit/secrets.ts"
 
 // ---------------------------------------------------------------- models
@@ -51,7 +51,11 @@ export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()("ker
  * @category models
  * @since 0.1.0
  */
-export type Authenticate = Effect.Effect<Caller, Unauthorized | Forbidden, HttpServerRequest.HttpServerRequest>
+export type Authenticate = Effect.Effect<
+  Caller,
+  Unauthorized | Forbidden | Invalid,
+  HttpServerRequest.HttpServerRequest
+>
 
 /**
  * Names under which the server may be addressed.
@@ -59,7 +63,21 @@ export type Authenticate = Effect.Effect<Caller, Unauthorized | Forbidden, HttpS
  * @category models
  * @since 0.1.0
  */
-export interface Options extends Names {}
+export interface Options extends RequestGuard.Names {}
+
+/**
+ * Options of access from the same machine.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LocalOptions extends Options {
+  /**
+   * Admits requests that a proxy on this machine passed on. Set it only if the proxy admits nobody but the operator.
+   * Default: false, since such a request may come from anywhere.
+   */
+  readonly trustProxy?: boolean | undefined
+}
 
 /**
  * The caller of local programs.
@@ -149,7 +167,7 @@ export const makeToken: Effect.Effect<Redacted.Redacted> = Secrets.random
  * @category layers
  * @since 0.1.0
  */
-export const localToken = (token: Redacted.Redacted, options: Options = {}): Layer.Layer<never> => {
+export const localToken = (token: Redacted.Redacted, options: LocalOptions = {}): Layer.Layer<never> => {
   const verified = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
     Effect.filterOrFail(
       Secrets.isSame(bearerOf(request) ?? "", token),
@@ -158,35 +176,74 @@ export const localToken = (token: Redacted.Redacted, options: Options = {}): Lay
     )
   )
   return layer(
-    Effect.tap(local, () => verified),
+    Effect.tap(fromThisMachine(options), () => verified),
     options
   )
 }
 
 /**
- * Admits all requests from the same machine, as the operator.
+ * Admits all requests from the same machine, as the operator. Without a layer of this module, that is the default.
  *
- * @category constructors
+ * @example
+ * const AccessLive = Access.layerLocal({ hosts: ["app.localdomain"], trustProxy: true })
+ *
+ * @category layers
  * @since 0.1.0
  */
-export const local: Authenticate = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-  isLoopback(request)
-    ? Effect.succeed(operator)
-    : Effect.fail(new Forbidden({ detail: "only this machine is admitted: the server has no Access layer" }))
-)
+export const layerLocal = (options: LocalOptions = {}): Layer.Layer<never> => layer(fromThisMachine(options), options)
+
+// Declared as a function, because `local` needs it while the module loads.
+function fromThisMachine({ trustProxy = false }: LocalOptions): Authenticate {
+  return Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    if (!RequestGuard.isLoopback(request)) {
+      return Effect.fail(new Forbidden({ detail: "only this machine is admitted: the server has no Access layer" }))
+    }
+    return trustProxy || !RequestGuard.isProxied(request)
+      ? Effect.succeed(operator)
+      : Effect.fail(new Forbidden({ detail: proxied }))
+  })
+}
+
+const proxied =
+  "only this machine is admitted, and this request came through a proxy: provide Access.bearer or Access.cookie, " +
+  "or Access.layerLocal({ trustProxy: true }) if the proxy admits only the operator"
 
 /**
- * Fails for a request that is not for this server, or comes from a page that may not send it. Every layer of this module
- * does so first; use it for routes that need no caller.
+ * Admits all requests from the same machine that came through no proxy, as the operator.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const rejectForeign = (options: Options): Effect.Effect<void, Forbidden, HttpServerRequest.HttpServerRequest> =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const detail = foreign(request, options)
-    return detail === undefined ? Effect.void : Effect.fail(new Forbidden({ detail }))
-  })
+export const local: Authenticate = fromThisMachine({})
+
+/**
+ * Fails for a request that is ambiguous, is not for this server, or comes from a page that may not send it. Every layer
+ * of this module does so first; use it for routes that need no caller.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const rejectForeign = (
+  options: Options
+): Effect.Effect<void, Forbidden | Invalid, HttpServerRequest.HttpServerRequest> =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    admittedUnless(RequestGuard.refusal(request, options))
+  )
+
+/**
+ * Fails for a request whose body a foreign page may send without asking. Every route with a JSON body does so.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const rejectSimpleBody: Effect.Effect<void, Forbidden | Invalid, HttpServerRequest.HttpServerRequest> =
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => admittedUnless(RequestGuard.unfitBody(request)))
+
+const admittedUnless = (refusal: RequestGuard.Refusal | undefined): Effect.Effect<void, Forbidden | Invalid> => {
+  if (refusal === undefined) return Effect.void
+  const { reason: detail, status } = refusal
+  return Effect.fail(status === 403 ? new Forbidden({ detail }) : new Invalid({ detail }))
+}
 
 const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): string | undefined =>
   /^bearer +(\S+)$/i.exec(headers["authorization"] ?? "")?.[1]
@@ -219,7 +276,8 @@ function admitted(options: Options, authenticate: Authenticate): Authenticate {
 }
 
 function checked(caller: Caller): Effect.Effect<Caller, Forbidden> {
-  return caller.id.length > 0 && caller.id.length <= 48
+  const { id } = caller
+  return id.length > 0 && id.length <= 48 && id.isWellFormed() && !/\p{Cc}/u.test(id)
     ? Effect.succeed(caller)
-    : Effect.fail(new Forbidden({ detail: "the id of a caller must have 1 to 48 characters" }))
+    : Effect.fail(new Forbidden({ detail: "the id of a caller must have 1 to 48 characters, none of them a control" }))
 }

@@ -121,9 +121,10 @@ const authorization = Effect.gen(function* () {
   const { limits } = yield* ServedRuns.ServedRuns
   const { fetchedBytes } = yield* Limits
   return HttpKernelApi.Authorization.of((handler, { endpoint }) =>
-    admit(handler, endpoint.identifier === "putMedia" ? fetchedBytes : limits.bodyBytes).pipe(
-      Effect.provideService(Access, access)
-    )
+    (endpoint.identifier === "putMedia"
+      ? admit(handler, fetchedBytes, "media")
+      : admit(handler, limits.bodyBytes)
+    ).pipe(Effect.provideService(Access, access))
   )
 })
 

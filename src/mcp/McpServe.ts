@@ -78,9 +78,12 @@ export interface HttpOptions extends Options {
   readonly port?: number | undefined
   /** Default: `/mcp`. */
   readonly path?: `/${string}` | undefined
-  /** The bearer token of clients. `none` is allowed on loopback only. Default: a new random token. */
+  /**
+   * The bearer token of clients. `none` is allowed on loopback only, and admits no request that came through a proxy.
+   * Default: a new random token.
+   */
   readonly token?: Redacted.Redacted<string> | "none" | undefined
-  /** Further values of the `Host` header, with their port. */
+  /** Further values of the `Host` header. A name without a port stands for all ports. */
   readonly hosts?: ReadonlyArray<string> | undefined
   /** Web pages that may send requests besides those of the server's own address, as values of the `Origin` header. */
   readonly origins?: ReadonlyArray<string> | undefined
@@ -192,10 +195,10 @@ export const http = Effect.fnUntraced(function* (
   const url = `http://${name}:${port}${path}`
   const routes = stream.over(Context.get(built, HttpRouter.HttpRouter).asHttpEffect())
   const own = [name, "127.0.0.1", "localhost", "[::1]"].map((host) => `${host}:${port}`)
-  const hosts = [...own, ...(options.hosts ?? [])]
   const app = LocalServer.admitted(LocalServer.bounded(routes, url, options.sessions ?? 10_000), {
-    hosts: new Set(hosts.map(lowerCase)),
-    origins: new Set([...own.map((host) => `http://${host}`), ...(options.origins ?? [])].map(lowerCase)),
+    own: own.map((host) => host.toLowerCase()),
+    hosts: options.hosts,
+    origins: options.origins,
     token: token === undefined ? undefined : Redacted.value(token)
   })
   yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(Bounds.frameLength)))
@@ -259,5 +262,3 @@ const announced = (
           Effect.map(McpServer.McpServer, (server) => ServerStream.announcing(server, stream))
         )
       )
-
-const lowerCase = (text: string) => text.toLowerCase()

@@ -194,8 +194,8 @@ describe("Access", () => {
       }
       const body = [JSON.stringify({ input: "Work.", id: "one", messages: [], trigger: "submit-message" })]
       const plain = { "content-type": "text/plain" }
-      assert.strictEqual((yield* ask(`${url}/runs`, { method: "POST", headers: plain, body })).status, 415)
-      assert.strictEqual((yield* ask(`${url}/api/chat`, { method: "POST", headers: plain, body })).status, 400)
+      assert.strictEqual((yield* ask(`${url}/runs`, { method: "POST", headers: plain, body })).status, 403)
+      assert.strictEqual((yield* ask(`${url}/api/chat`, { method: "POST", headers: plain, body })).status, 403)
       assert.strictEqual(JSON.parse((yield* ask(`${url}/runs`)).text).runs.length, 0)
     }).pipe(Effect.scoped)
   )

@@ -9,15 +9,21 @@ import { MaxBodySize } from "effect/http/HttpIncomingMessage"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { Access, type Caller, CurrentCaller } from "../Access.ts"
+import { Access, type Caller, CurrentCaller, rejectSimpleBody } from "../Access.ts"
 import { type HttpProblem, TooLarge } from "../HttpProblem.ts"
 
-/** Runs a handler for the caller of the request. Fails for a body of more than `bytes`. */
+/**
+ * Runs a handler for the caller of the request. Fails for a body of more than `bodyBytes`, and for one of a type that a
+ * foreign page may send, unless the route takes media of any type.
+ */
 export const admit = <A, E, R>(
   handler: Effect.Effect<A, E, R>,
-  bodyBytes: number
+  bodyBytes: number,
+  takes: "json" | "media" = "json"
 ): Effect.Effect<A, E | HttpProblem, Exclude<R, CurrentCaller> | HttpServerRequest.HttpServerRequest> =>
-  Effect.flatMap(callerOf, (caller) => bounded(Effect.provideService(handler, CurrentCaller, caller), bodyBytes))
+  Effect.flatMap(takes === "json" ? Effect.tap(callerOf, () => rejectSimpleBody) : callerOf, (caller) =>
+    bounded(Effect.provideService(handler, CurrentCaller, caller), bodyBytes)
+  )
 
 /** The caller of the current request. */
 const callerOf: Effect.Effect<Caller, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.tapError(

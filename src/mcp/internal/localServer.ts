@@ -4,7 +4,6 @@
  */
 
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
@@ -13,6 +12,7 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { timingSafeEqual } from "node:crypto"
 import { createServer } from "node:http"
+import * as RequestGuard from "../../kit/requestGuard.ts"
 
 /** Listens until the scope closes, and leaves neither a port nor an idle connection open. */
 export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
@@ -30,18 +30,16 @@ export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
     })
   )
 
-interface Admission {
-  /** Values of the `Host` header in lower case, such as `127.0.0.1:3000`. */
-  readonly hosts: ReadonlySet<string>
-  /** Values of the `Origin` header in lower case. A request without the header does not come from a web page. */
-  readonly origins: ReadonlySet<string>
-  /** The bearer token. Undefined admits requests without a token. */
+interface Admission extends RequestGuard.Names {
+  /** The server's own values of the `Host` header in lower case, such as `127.0.0.1:3000`. */
+  readonly own: ReadonlyArray<string>
+  /** The bearer token. Undefined admits requests without a token, unless they came through a proxy. */
   readonly token: string | undefined
 }
 
 /**
- * Rejects requests that are not admitted: with status 401 if the token is missing or wrong, 400 for a repeated `Host`
- * header, 415 for a foreign charset, otherwise 403. Removes the `Origin` header, which was checked here.
+ * Rejects requests that are not admitted: with status 401 if the token is missing or wrong, 400 for a repeated header or
+ * an absolute target, 415 for a foreign charset, otherwise 403. Removes the `Origin` header, which was checked here.
  */
 export const admitted = <E, R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
@@ -59,46 +57,31 @@ export const admitted = <E, R>(
   })
 
 interface Refusal {
-  readonly status: 400 | 401 | 403 | 415
+  readonly status: RequestGuard.Refusal["status"] | 401
   readonly reason: string
 }
 
 const refusal = (
   request: HttpServerRequest.HttpServerRequest,
-  { hosts, origins, token }: Admission
+  { hosts, origins, own, token }: Admission
 ): Refusal | undefined => {
-  const { authorization = "", "content-type": contentType = "", host, origin } = request.headers
-  if (hostsIn(request) > 1) return { status: 400, reason: "the Host header is repeated" }
-  if (host === undefined || !hosts.has(host.toLowerCase())) {
-    return forbidden("the Host header does not name this server; 'hosts' (--allow-host) adds names")
-  }
-  if (origin !== undefined && !origins.has(origin.toLowerCase())) {
-    return forbidden("pages of this origin are not admitted; 'origins' adds origins")
-  }
-  if (request.method === "OPTIONS" && origin === undefined) {
-    return forbidden("a preflight request needs an Origin header")
-  }
-  // A foreign page may send these types without a CORS preflight.
-  if (/^\s*(?:text\/plain|application\/x-www-form-urlencoded|multipart\/form-data)/i.test(contentType)) {
-    return forbidden("the body must be application/json")
-  }
-  const charset = /;\s*charset\s*=\s*"?([^\s";,]*)/i.exec(contentType)?.[1]
-  if (charset !== undefined && !/^utf-?8$/i.test(charset)) return { status: 415, reason: "the body must be UTF-8" }
-  return token === undefined || isSame(authorization, `Bearer ${token}`) ? undefined : noToken
+  const refused =
+    RequestGuard.refusal(request, { hosts, origins, own, hostsOption: "'hosts' (--allow-host)" }) ??
+    RequestGuard.unfitBody(request)
+  if (refused !== undefined) return refused
+  if (token === undefined) return RequestGuard.isProxied(request) ? proxied : undefined
+  return isSame(request.headers["authorization"] ?? "", `Bearer ${token}`) ? undefined : noToken
 }
 
-const forbidden = (reason: string): Refusal => ({ status: 403, reason })
+const proxied: Refusal = {
+  status: 403,
+  reason: "the request came through a proxy, and the server asks for no token; set a token"
+}
 
 const noToken: Refusal = {
   status: 401,
   reason: "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
 }
-
-/** Returns the number of `Host` headers. Node keeps the first of several, and a proxy may have used another. */
-const hostsIn = (request: HttpServerRequest.HttpServerRequest): number =>
-  NodeHttpServerRequest.toIncomingMessage(request).rawHeaders.filter(
-    (name, index) => index % 2 === 0 && name.toLowerCase() === "host"
-  ).length
 
 const isSame = (given: string, expected: string): boolean => {
   const [one, other] = [Buffer.from(given), Buffer.from(expected)]

@@ -59,7 +59,10 @@ const headers = {
 
 const Token = Schema.fromJsonString(Schema.Struct({ token: Schema.String.check(Schema.isMaxLength(200)) }))
 
-const session = (base: string, { cookie, cookieName, isToken }: Secrets): Respond =>
+const session = (base: string, secrets: Secrets): Respond =>
+  Effect.andThen(Access.rejectSimpleBody, exchanged(base, secrets))
+
+const exchanged = (base: string, { cookie, cookieName, isToken }: Secrets): Respond =>
   HttpServerRequest.HttpServerRequest.use(({ headers, text }) =>
     Number(headers["content-length"] ?? Infinity) > 1_000 ? Effect.fail(new Unauthorized()) : Effect.orDie(text)
   ).pipe(
