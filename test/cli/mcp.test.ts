@@ -176,7 +176,9 @@ describe("kernai mcp", () => {
       const { config, folder } = yield* place({ files: server.settings })
       const read = yield* kernaiIn(folder, "mcp", "call", "files", "read", `{"path":"letter.txt"}`, "--mcp", config)
       assert.deepStrictEqual([read.code, read.out], [0, "Bonjour, petit monde.\n"])
-      assert.deepStrictEqual(server.calls(), [`{"name":"read","arguments":{"path":"letter.txt"}}`])
+      assert.deepStrictEqual(server.calls(), [
+        `{"name":"read","arguments":{"path":"letter.txt"},"_meta":{"progressToken":"call-1"}}`
+      ])
       const lost = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "--mcp", config)
       assert.deepStrictEqual([lost.code, lost.out], [1, "no such file\n"])
       const json = yield* kernaiIn(folder, "mcp", "call", "files", "lose", "--mcp", config, "--json")

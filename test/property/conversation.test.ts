@@ -10,6 +10,7 @@ import {
   Content,
   Hooks,
   Kernel,
+  Limits,
   Message,
   PromptPipeline,
   type Provider,
@@ -112,7 +113,10 @@ const replyOf = (roll: (sides: number) => number, call: number, dialect: "blocks
 
 const world = (mock: MockProvider.Mock, hooks: Hooks.Hooks = {}) =>
   Kernel.layer.pipe(
-    Layer.provide(Layer.mergeAll(Hooks.layer(hooks), PromptPipeline.layer({ compaction: {} }))),
+    Layer.provide(
+      // Replies are cut at random here, sometimes many in a row.
+      Layer.mergeAll(Hooks.layer(hooks), PromptPipeline.layer({ compaction: {} }), Limits.layer({ cutReplies: 1_000 }))
+    ),
     Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(look)))
   )
 
