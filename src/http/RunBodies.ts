@@ -150,7 +150,7 @@ export const OpenQuestion = Schema.Struct({
   asking: Schema.optionalKey(Asking),
   /** When the question is declined unless it was answered, in milliseconds since the epoch. */
   answerBy: Schema.optionalKey(Schema.Finite),
-  /** Who may answer, by the rules of the policies. Absent: everyone who may see the run. */
+  /** The callers who may answer, by the rules of the policies. Absent: everyone who may see the run. */
   answerers: Schema.optionalKey(
     Schema.Array(
       Schema.Struct({

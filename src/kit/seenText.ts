@@ -15,7 +15,7 @@ export type SeenPart = string | Mark
 export interface Mark {
   readonly kind: "hidden" | "space" | "lookalike"
   readonly text: string
-  /** What is wrong with the characters, for a person. */
+  /** The reason for the mark, for a person. */
   readonly note: string
 }
 

@@ -22,7 +22,7 @@ export type {
 }
 
 /**
- * What a vendor requires: well-formed text, names and ids it accepts, results in their place. `shape` is what every
+ * A rule of a vendor: well-formed text, names and ids it accepts, results in their place. `shape` is what every
  * format requires, such as a known role, content in each message, and JSON as the input of a call.
  *
  * @category models

@@ -1,4 +1,4 @@
-/** What a message did that has no answer, as the next message of the conversation knows it. */
+/** A message without an answer, as the next message of the conversation knows it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { Agent, Chat, ChatHistory, Kernel, KernelError, Message, Policy, Skill } from "kernai"

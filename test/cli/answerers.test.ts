@@ -1,4 +1,4 @@
-/** Who may answer a question from the command line. */
+/** Rules about who may answer from the command line. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { join } from "node:path"

@@ -1,4 +1,4 @@
-/** Who may answer a question, and the values that a form accepts. */
+/** Rules about who may answer a question, and the values that a form accepts. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,4 +1,4 @@
-/** Who may continue a run, and what becomes of its calls in flight when another agent or newer code does. */
+/** A run belongs to its agent; its calls in flight when another agent or newer code would continue it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option, Schema, Stream } from "effect"
 import { Agent, Kernel, RunStore, Skill, type Call } from "kernai"

@@ -1,4 +1,4 @@
-/** Who may answer over HTTP, useChat, AG-UI and A2A: the same rule at each of them. */
+/** One rule about who may answer, over HTTP, useChat, AG-UI and A2A. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Option, Redacted, Schema, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"

@@ -1,4 +1,4 @@
-/** What a run counts for a reply that was cut. */
+/** The usage that a run counts for a reply that was cut. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"

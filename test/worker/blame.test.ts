@@ -1,4 +1,4 @@
-/** Whose fault it is when a process dies: a worker that dies of one run, with others beside it. */
+/** Blame for crashes: a worker dies of one run, with others beside it. */
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"

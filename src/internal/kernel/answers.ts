@@ -14,7 +14,7 @@ import { unanswered } from "../state/state.ts"
 import { mayAnswer } from "../words/caller.ts"
 
 /**
- * Who gives answers: a caller, a program that names none, or the kernel itself, whose decisions are not checked, such as
+ * The giver of answers: a caller, a program that names none, or the kernel itself, whose decisions are not checked, such as
  * those of a deadline or of a recorded run.
  */
 export type Giver = Caller | "kernel" | undefined

@@ -32,7 +32,7 @@ export type Decision =
       readonly reason: string
       /** How long a person has to answer. After that the call is declined. */
       readonly within?: Duration.Duration
-      /** Who may answer; each rule must admit the caller. Absent: everyone who may see the run. */
+      /** Rules about who may answer; each must admit the caller. Absent: everyone who may see the run. */
       readonly by?: ReadonlyArray<Answerers>
     }
 

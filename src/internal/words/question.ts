@@ -32,7 +32,7 @@ export const question = lazily(() =>
      * `Policy.confirm`).
      */
     answerBy: Schema.optionalKey(Schema.Finite),
-    /** Who may answer; each rule must admit the caller. Absent: everyone who may see the run. */
+    /** Rules about who may answer; each must admit the caller. Absent: everyone who may see the run. */
     answerers: Schema.optionalKey(Schema.Array(answerers())),
     answer: Schema.optionalKey(answer())
   })

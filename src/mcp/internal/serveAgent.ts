@@ -11,7 +11,7 @@ import type { ResumeError, RunError, RunPaused } from "../../KernelError.ts"
 import type { Answer, Caller, RunResult } from "../../RunState.ts"
 import { type AnswerPending, type AnySkill, Asking, type CallScope, type Reply } from "../../Skill.ts"
 
-/** Who starts the runs and answers their questions. */
+/** The caller who starts the runs and answers their questions. */
 const caller: Caller = { id: "the person of the client" }
 
 /**

@@ -10,7 +10,7 @@ import { perObject } from "../../kit/perObject.ts"
 import type { ImageLimits } from "../../kit/vendorRules.ts"
 import type { Message } from "../../Message.ts"
 
-/** What one message may show of its images. */
+/** The images that one message may show. */
 export interface ImageShare {
   /** The longest side of an image in pixels. */
   readonly side: number

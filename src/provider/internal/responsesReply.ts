@@ -13,7 +13,7 @@ import { name } from "./responsesRequest.ts"
 /** Reads the items of a response, by their index. */
 class Items {
   readonly #reply: Reply
-  /** What arrived in pieces, by the index of its item and the place in it. Later events have the whole. */
+  /** The pieces that arrived, by the index of their item and the place in it. Later events repeat the whole. */
   readonly #arrived = new Map<string, string>()
   readonly #started = new Set<string>()
   readonly #ended = new Set<string>()

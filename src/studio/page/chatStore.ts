@@ -20,7 +20,7 @@ export const exchanges = signal<ReadonlyArray<Exchange>>([])
 export const streaming = signal("")
 /** The thinking that is streaming. */
 export const thinking = signal("")
-/** What a run had said of a reply that never ended, by the id of the run. */
+/** The text of replies that never ended, by the id of their run. */
 export const unfinished = signal<ReadonlyMap<string, string>>(new Map())
 export const isModelAsked = signal(false)
 export const files = signal<ReadonlyArray<File>>([])

@@ -17,7 +17,7 @@ const user = (...content: Message["content"]): Message => ({ role: "user", conte
 const model = (...content: Message["content"]): Message => ({ role: "assistant", content })
 const tool = (...content: Message["content"]): Message => ({ role: "tool", content })
 
-/** What a conversation has that vendors refuse, and the conversation. */
+/** A conversation, and the fault in it that vendors refuse. */
 const conversations: ReadonlyArray<readonly [kind: string, messages: ReadonlyArray<Message>]> = [
   [
     "half of a surrogate pair, or NUL",

@@ -22,7 +22,7 @@ export type Part = { readonly path: string; readonly hasMark: boolean } & (
   | { readonly kind: "other"; readonly type: string }
 )
 
-/** What one side says. A turn of the `tool` holds results only. */
+/** The contents of one side. A turn of the `tool` holds results only. */
 export interface Turn {
   readonly role: "system" | "user" | "model" | "tool" | "unknown"
   readonly path: string
