@@ -208,7 +208,7 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never
  *
  * The id of a run is made from the name of the schedule and the time, so any number of processes may have the same
  * schedule on one store: each time starts one run, as long as one of them is running. Fails with `ConfigInvalid` for a
- * cron expression that cannot be read.
+ * cron expression that cannot be read, or that no date matches.
  *
  * @example
  * const Reports = Layer.effectDiscard(

@@ -7,10 +7,15 @@
  */
 
 import * as Cron from "effect/Cron"
+import * as Option from "effect/Option"
 
-/** Returns the next time after an instant, both in milliseconds since the epoch. `text` is the parsed expression. */
-export const nextTime = (cron: Cron.Cron, text: string, after: number): number =>
-  isInterval(text) ? nextMatch(cron, after) : Cron.next(cron, new Date(after)).getTime()
+/**
+ * Returns the next time after an instant, both in milliseconds since the epoch, if there is one: an expression may name
+ * a date that does not exist, such as 31 February. `text` is the parsed expression.
+ */
+export const nextTime: (cron: Cron.Cron, text: string, after: number) => Option.Option<number> = Option.liftThrowable(
+  (cron, text, after) => (isInterval(text) ? nextMatch(cron, after) : Cron.next(cron, new Date(after)).getTime())
+)
 
 /** Returns whether the hours of an expression begin with `*`. They stand before its last three fields. */
 const isInterval = (text: string): boolean => text.trim().split(/\s+/).at(-4)?.startsWith("*") === true

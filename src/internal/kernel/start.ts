@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Cron from "effect/Cron"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
 import type { Content } from "../../Content.ts"
@@ -140,7 +141,9 @@ export const schedule = <E extends { readonly _tag: string; readonly message: st
     const late = Duration.toMillis(times.late ?? "1 minute")
     let after = (yield* Clock.currentTimeMillis) - late
     for (;;) {
-      const at = nextTime(parsed.success, times.cron, after)
+      const next = nextTime(parsed.success, times.cron, after)
+      if (Option.isNone(next)) return yield* new ConfigInvalid({ path: "cron", reason: "no date matches it" })
+      const at = next.value
       yield* until(at)
       const runId = `${times.name}@${new Date(at).toISOString()}`
       yield* submit(runId).pipe(

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cron, Result } from "effect"
+import { Cron, Option, Result } from "effect"
 import { nextTime } from "../../../src/internal/kernel/cronTimes.ts"
 
 /** The next times of an expression in Berlin, as UTC without the year. */
@@ -8,7 +8,7 @@ const times = (text: string, from: string, count: number): ReadonlyArray<string>
   const found: Array<string> = []
   let at = Date.parse(from)
   for (let i = 0; i < count; i++) {
-    at = nextTime(cron, text, at)
+    at = Option.getOrThrow(nextTime(cron, text, at))
     found.push(new Date(at).toISOString().slice(5, 19))
   }
   return found

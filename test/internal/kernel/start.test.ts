@@ -94,4 +94,15 @@ describe("Kernel.schedule", () => {
       assert.instanceOf(error, KernelError.ConfigInvalid)
     })
   )
+
+  it.effect("fails for an expression of a date that does not exist", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      for (const cron of ["0 0 31 2 *", "0 * 31 2 *"]) {
+        const refused = Kernel.schedule(agent, "go", { name: "never", cron, timeZone: "UTC" })
+        const error = yield* Effect.flip(Effect.provide(refused, kernelOn(store)))
+        assert.deepInclude({ ...error }, { _tag: "ConfigInvalid", path: "cron", reason: "no date matches it" })
+      }
+    })
+  )
 })
