@@ -287,6 +287,14 @@ describe("Policy.combine", () => {
     })
   )
 
+  it.effect("asks as if `by` and `within` were absent when a policy gives them as undefined", () =>
+    Effect.gen(function* () {
+      const asks: Policy.Decision = { _tag: "Confirm", reason: "sure?", by: undefined, within: undefined }
+      const context = yield* Layer.build(Policy.layer(() => Effect.succeed(asks)))
+      assert.deepInclude(yield* Policy.among(context)!.authorize(call("x")), { _tag: "Confirm", reason: "sure?" })
+    })
+  )
+
   it.effect("denies when a policy returns an invalid decision, also beside one that allows (AC-19)", () =>
     Effect.gen(function* () {
       const said = ["null", '"allowed"', "{}", '{"_tag":"Allow"}', '{"_tag":"Denied"}', '{"_tag":"Confirm","reason":5}']

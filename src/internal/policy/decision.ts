@@ -25,15 +25,15 @@ import { type Answerers, answerers, type Caller } from "../words/caller.ts"
  * @since 0.1.0
  */
 export type Decision =
-  | { readonly _tag: "Allowed"; readonly reason?: string }
+  | { readonly _tag: "Allowed"; readonly reason?: string | undefined }
   | { readonly _tag: "Denied"; readonly reason: string }
   | {
       readonly _tag: "Confirm"
       readonly reason: string
       /** How long a person has to answer. After that the call is declined. */
-      readonly within?: Duration.Duration
+      readonly within?: Duration.Duration | undefined
       /** Rules about who may answer; each must admit the caller. Absent: everyone who may see the run. */
-      readonly by?: ReadonlyArray<Answerers>
+      readonly by?: ReadonlyArray<Answerers> | undefined
     }
 
 /**
@@ -216,8 +216,8 @@ const isDecision = (value: unknown): boolean => {
     case "Confirm":
       return (
         typeof reason === "string" &&
-        (!("within" in value) || isTime(value.within)) &&
-        (!("by" in value) || answerersGuard()(value.by))
+        (!("within" in value) || value.within === undefined || isTime(value.within)) &&
+        (!("by" in value) || value.by === undefined || answerersGuard()(value.by))
       )
     case "Denied":
       return typeof reason === "string"
