@@ -393,7 +393,8 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
   "InFlightToolCalls",
   "AgentCrashError",
   "ExtensionFailed",
-  "EmptyReplies"
+  "EmptyReplies",
+  "CutReplies"
 ])
 
 /**

@@ -79,12 +79,13 @@ export interface Limits {
   readonly requestRepairs: number
   /**
    * Number of consecutive empty replies after which the model is asked again. One more fails the run with
-   * `EmptyReplies`. Default: 2.
+   * `EmptyReplies`; resuming it asks once more. Default: 2.
    */
   readonly emptyReplies: number
   /**
    * Number of consecutive replies that ended too early, such as at the maximum length, after which the model is asked
-   * again. One more fails the run with `CutReplies`, which has the text of the last one. Default: 2.
+   * again. One more fails the run with `CutReplies`, which has the text of the last one; resuming it asks once more.
+   * Default: 2.
    */
   readonly cutReplies: number
   /**

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Stream } from "effect"
-import { Agent, Kernel, Limits, Model, type Provider, StreamPart } from "kernai"
+import { Effect, Fiber, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, KernelError, Limits, Model, type Provider, StreamPart } from "kernai"
 import { kernel } from "../support/kernel.ts"
 
 const agent = Agent.make({ instructions: "You test.", model: Model.textOnly })
@@ -45,6 +46,53 @@ describe("replies that end too early", () => {
     Effect.gen(function* () {
       const model = ending("pause", "pause", "pause", "pause", "stop")
       assert.strictEqual((yield* Kernel.run(agent, "go", { provider: model.provider })).text, "part 5")
+    }).pipe(Effect.provide(kernel()))
+  )
+})
+
+describe("a resume of a run at its limit", () => {
+  it.effect("asks once more for a reply that is whole", () =>
+    Effect.gen(function* () {
+      const model = ending("length", "length", "length", "length", "stop")
+      const { provider } = model
+      const failed = yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
+      assert.isTrue(KernelError.isRecoverable(failed))
+      const error = yield* Effect.flip(Kernel.resume(agent, "r", { provider }))
+      assert.deepInclude(error, { _tag: "CutReplies", text: "part 4" })
+      assert.strictEqual(model.calls(), 4)
+      assert.strictEqual((yield* Kernel.resume(agent, "r", { provider })).text, "part 5")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("goes on under a higher limit", () =>
+    Effect.gen(function* () {
+      const model = ending("length")
+      const { provider } = model
+      yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
+      const patient = Kernel.resume(agent, "r", { provider }).pipe(Effect.provide(Limits.layer({ cutReplies: 5 })))
+      assert.deepInclude(yield* Effect.flip(patient), { _tag: "CutReplies", count: 6 })
+      assert.strictEqual(model.calls(), 6)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("asks once more after empty replies", () =>
+    Effect.gen(function* () {
+      let calls = 0
+      const provider: Provider.ProviderShape = {
+        name: "silent",
+        stream: () => Stream.fromArray([StreamPart.text(++calls < 5 ? "" : "here"), StreamPart.finish("stop")])
+      }
+      const called = { ...agent, dialect: "tools" as const }
+      const first = yield* Effect.forkChild(Effect.flip(Kernel.run(called, "go", { provider, runId: "r" })))
+      yield* TestClock.adjust("1 minute")
+      assert.deepInclude(yield* Fiber.join(first), { _tag: "EmptyReplies", count: 3 })
+      const second = yield* Effect.forkChild(Effect.flip(Kernel.resume(called, "r", { provider })))
+      yield* TestClock.adjust("1 minute")
+      assert.deepInclude(yield* Fiber.join(second), { _tag: "EmptyReplies", count: 4 })
+      assert.strictEqual(calls, 4)
+      const third = yield* Effect.forkChild(Kernel.resume(called, "r", { provider }))
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual((yield* Fiber.join(third)).text, "here")
     }).pipe(Effect.provide(kernel()))
   )
 })

@@ -142,19 +142,29 @@ export function* endOrContinue(run: Run): Effect.fn.Return<void, StartError | Em
   // Messages sent during the last allowed turn stay in the queue.
   const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.maxSteps)
   if (isDone(run) && !isAsked) return yield* complete(run, "model_done")
-  const { emptyReplies, runId } = run.state
-  if (emptyReplies > run.limits.emptyReplies) return yield* new EmptyReplies({ runId, count: emptyReplies })
-  const cut = cutTurns(run.state, run.limits.cutReplies + 1)
-  if (cut.length > run.limits.cutReplies) {
-    const finishReason = cut.at(-1)?.finishReason ?? "unknown"
-    return yield* new CutReplies({ runId, count: cut.length, finishReason, text: lastText(run.state) })
-  }
+  const { emptyReplies } = run.state
+  const spoiled = tooManySpoiled(run)
+  if (spoiled !== undefined) return yield* spoiled
   if (emptyReplies > 0) {
     // Wait longer after each empty reply.
     yield* flush(run)
     yield* run.restore(Effect.sleep(250 * 2 ** (emptyReplies - 1)))
   }
   yield* startTurn(run)
+}
+
+/**
+ * Returns the error of a run at its limit of empty or cut replies. Whoever resumes such a run has decided to ask once
+ * more, whatever the limit.
+ */
+const tooManySpoiled = ({ limits, state }: Run): EmptyReplies | CutReplies | undefined => {
+  const { emptyReplies, resumedAfter, runId } = state
+  if (resumedAfter === turnLog(state).length) return undefined
+  if (emptyReplies > limits.emptyReplies) return new EmptyReplies({ runId, count: emptyReplies })
+  const cut = cutTurns(state, limits.cutReplies + 1)
+  if (cut.length <= limits.cutReplies) return undefined
+  const finishReason = cut.at(-1)?.finishReason ?? "unknown"
+  return new CutReplies({ runId, count: cut.length, finishReason, text: lastText(state) })
 }
 
 /** Returns whether the last turn made no calls and got no corrective. */

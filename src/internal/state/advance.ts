@@ -163,6 +163,7 @@ const initialState = (record: RunRecord): RunState => {
     unreportedTurns: 0,
     emptyReplies: 0,
     outputRefused: undefined,
+    resumedAfter: undefined,
     createdAt: record.createdAt,
     updatedAt: record.createdAt
   }
@@ -250,8 +251,9 @@ const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_com
 /** Continues a stopped run. With `rewind`, the open turn starts over. */
 const continueRun = (next: State, delta: Delta): void => {
   answerQuestions(next, delta)
-  const { phase } = next.status
+  const { phase, type } = next.status
   const turn = next.currentTurn
+  if (type === "failed" && phase === "turn_completed") next.resumedAfter = turnLog(next).length
   next.status = running(phase)
   if (turn === undefined) return
   if (delta.rewind === true) {

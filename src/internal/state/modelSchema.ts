@@ -242,6 +242,8 @@ export const stateFacts = lazily(() =>
     emptyReplies: Schema.Finite,
     /** Set once the vendor refused the schema of the typed answer, which is then not sent again. */
     outputRefused: absent(Schema.Literal(true)),
+    /** The number of turns when the run was resumed after it had failed between two turns. */
+    resumedAfter: absent(Schema.Int),
     createdAt: Schema.Finite,
     updatedAt: Schema.Finite
   })

@@ -44,6 +44,7 @@ export class State implements RunState {
   unreportedTurns: number
   emptyReplies: number
   outputRefused: RunState["outputRefused"]
+  resumedAfter: RunState["resumedAfter"]
   updatedAt: number
   #turns: Growing<Turn>
   #prompt: Growing<Message>
@@ -77,6 +78,7 @@ export class State implements RunState {
     this.unreportedTurns = from.unreportedTurns
     this.emptyReplies = from.emptyReplies
     this.outputRefused = from.outputRefused
+    this.resumedAfter = from.resumedAfter
     this.updatedAt = from.updatedAt
     this.#turns = turnLog(from)
     this.#prompt = promptLog(from)
