@@ -400,8 +400,11 @@ export const newRunId: Effect.Effect<string> = Effect.map(Random.Random, randomR
  * that registers the skill, or from the running fiber.
  *
  * Unlike other layers, it is built at every place that provides it, with what is provided there: two kernels in one
- * program keep their own policies, hooks, redaction and limits. A kernel has no state besides its stores, so kernels on
- * the same stores and registries act as one.
+ * program keep their own policies, hooks, redaction and limits. A layer made from it with `Layer.provide` is memoized by
+ * Effect like any other: a constant `KernelLive` has the references of the place where it is built first. Make such a
+ * layer with a function that takes its policy, and provide references in it, not around it.
+ *
+ * A kernel has no state besides its stores, so kernels on the same stores and registries act as one.
  *
  * An agent calls another one through its `agents`, in the same tree of runs. A skill that calls
  * `Kernel.run` starts a root run with its own budget and events. It needs a kernel, which needs its registry: register

@@ -17,6 +17,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Layer from "effect/Layer"
 import type { Kernel } from "../Kernel.ts"
 import type { ConfigInvalid } from "../KernelError.ts"
+import { layerFor } from "../kit/layerFor.ts"
 import { Limits } from "../Limits.ts"
 import type { MediaStore } from "../MediaStore.ts"
 import type { RunStore } from "../RunStore.ts"
@@ -46,7 +47,8 @@ export interface RouteOptions {
  * Serves agents: adds the routes to the router in context, and runs the runs for the lifetime of the layer. Provides
  * `ServedRuns` to the layers of further protocols.
  *
- * Without an `Access` layer, only this machine is admitted.
+ * Without an `Access` layer, only this machine is admitted. A layer that is provided under two different `Access` layers
+ * of one server is built for each of them, and fails because both add the same routes.
  *
  * @example
  * const Routes = HttpKernel.layer({ agents: [librarian] }).pipe(Layer.provide([KernelLive, Access.bearer(verify)]))
@@ -61,7 +63,7 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   ServedRuns.ServedRuns,
   ConfigInvalid,
   HttpRouter.HttpRouter | Kernel | RunStore | MediaStore | RunWorker.Services<A> | R
-> => routes(options).pipe(Layer.provideMerge(ServedRuns.layer<A, R>(options)))
+> => layerFor(Access, () => routes(options).pipe(Layer.provideMerge(ServedRuns.layer<A, R>(options))))
 
 /**
  * Adds the routes for the `ServedRuns` in context.

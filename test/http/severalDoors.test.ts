@@ -5,7 +5,7 @@ import { Context, Effect, Layer, Option, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import { Agent, Kernel, type KernelError, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
-import { Access, HttpKernel } from "kernai/http"
+import { Access, HttpKernel, ServedRuns } from "kernai/http"
 import { Studio } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
 
@@ -98,5 +98,18 @@ describe("Three doors and a studio in one server", () => {
           }
         }
       })
+  )
+})
+
+describe("One door under two layers of Access", () => {
+  it.live("does not start, since one of them would not be asked", () =>
+    Effect.gen(function* () {
+      const shared = HttpKernel.layer({ agents: [agent], path: "/runs", openapi: false })
+      const routes = Layer.merge(Layer.provide(shared, bearer("ada")), Layer.provide(shared, bearer("bob")))
+      const started = yield* Effect.exit(Layer.build(Layer.provide(routes, [kernel(), HttpRouter.layer])))
+      assert.strictEqual(started._tag, "Failure")
+      const once = Layer.merge(shared, Layer.effectDiscard(ServedRuns.ServedRuns).pipe(Layer.provide(shared)))
+      yield* Layer.build(Layer.provide(once, [bearer("ada"), kernel(), HttpRouter.layer]))
+    }).pipe(Effect.scoped)
   )
 })
