@@ -95,6 +95,7 @@ export const KernelError = Schema.Union([
   Run.QuestionNotFound,
   Run.AnswerRefused,
   Run.AgentCrashError,
+  Run.RunPoisoned,
   Run.ReplayDiverged,
   Run.AgentNotFoundError,
   Run.HandlerError,
@@ -226,6 +227,7 @@ export type SubmitError =
  * - `MiddlewareTermination`: a hook or a middleware ended it on purpose.
  * - `RunCancelled`: `Kernel.cancel`, or `RunOptions.signal`, cancelled it.
  * - `CancellationError`, `AgentCrashError`: its `RunDriver` stopped it.
+ * - `RunPoisoned`: its `RunDriver` gave it up, because processes died of it.
  *
  * By its store:
  * - `StoreError`: a store of runs or media failed; resume the run.
@@ -249,6 +251,7 @@ export type RunError =
   | Run.RunPaused
   | Run.RunFinished
   | Run.RunCancelled
+  | Run.RunPoisoned
   | Store.RunBusy
   | Run.InFlightToolCalls
 

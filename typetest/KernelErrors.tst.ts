@@ -50,6 +50,7 @@ type NoAnswer =
   | "MiddlewareTermination"
   | "CancellationError"
   | "AgentCrashError"
+  | "RunPoisoned"
   | "RunBusy"
   | "InFlightToolCalls"
 
@@ -110,11 +111,17 @@ export const chatted = Chat.chat(agent, "")
 yes<Equal<Effect.Error<typeof chatted>, Kernel.ResumeError>>()
 yes<Equal<FailsStream<typeof Chat.chatStream>, Kernel.ResumeStreamError>>()
 
-// The public union is the sum of the steps, and no more.
+// The public union is the sum of the steps, and the error of a driver that gave the run up.
 yes<
   Equal<
     Kernel.RunError,
-    KernelError.AgentConfigInvalid | KernelError.ModelError | MediaError | AppendError | DriveError | EndError
+    | KernelError.AgentConfigInvalid
+    | KernelError.ModelError
+    | MediaError
+    | AppendError
+    | DriveError
+    | EndError
+    | KernelError.RunPoisoned
   >
 >()
 

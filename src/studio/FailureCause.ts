@@ -27,6 +27,7 @@ export type FailureName =
   | "MCP server down"
   | "budget exhausted"
   | "lease lost"
+  | "poisoned"
   | "damaged journal"
   | "other failure"
 
@@ -185,6 +186,11 @@ const errors: { readonly [tag: string]: Entry | undefined } = {
     "lease lost",
     "the worker of the run",
     "Nothing is lost: another worker continues it, or resume the run."
+  ],
+  RunPoisoned: [
+    "poisoned",
+    "the process of its worker",
+    "Remove what ended the process, then 'kernai runs retry', or cancel the run."
   ],
   ConcurrentAppendError: [
     "lease lost",

@@ -33,6 +33,7 @@ const errors: ReadonlyArray<readonly [FailureName, KernelError.KernelError]> = [
   ["budget exhausted", new KernelError.DeadlineExceeded({ runId: "r", deadline: Duration.seconds(1) })],
   ["budget exhausted", new KernelError.MaxStepsReached({ runId: "r", limit: 3 })],
   ["lease lost", new KernelError.AgentCrashError({ runId: "r", agentId: "clerk" })],
+  ["poisoned", new KernelError.RunPoisoned({ runId: "r", attempts: 7, turn: 1, phase: "turn_prepared", calls: [] })],
   ["damaged journal", new KernelError.StoreError({ operation: "read", reason: "corrupt", detail: "line 3" })],
   ["other failure", new KernelError.LoopDetected({ runId: "r", repeats: 3 })]
 ]

@@ -1,10 +1,10 @@
 /** Blame for crashes: a worker dies of one run, with others beside it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, RunWorker, SkillRegistry } from "kernai"
+import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { final } from "../support/blocks.ts"
+import { command, final } from "../support/blocks.ts"
 import { statusOf } from "../support/worker.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "m" })
@@ -67,6 +67,52 @@ describe("a worker that dies of a run", () => {
         [false, true, true, true, true, true, true]
       )
       yield* Fiber.interrupt(supervisor)
+    })
+  )
+
+  it.effect("says in its error what the run was doing, and attempts it again once a person says so", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const death = yield* Deferred.make<void>()
+      let isSound = false
+      const burn = Skill.make("burn", {
+        description: "",
+        input: Schema.Struct({}),
+        effects: "idempotent",
+        execute: () => Effect.suspend(() => (isSound ? Effect.succeed("ok") : Deferred.await(death)))
+      })
+      const burner = Agent.make({ name: "burner", instructions: "", model: "m", skills: [burn] })
+      const provider = MockProvider.make().onCall((_, call) => (call === 0 ? command("burn", {}) : final("done")))
+      yield* Effect.provide(Kernel.submit(burner, "go", { runId: "bad", provider }), kernelOn(store))
+      const process = Effect.fnUntraced(function* () {
+        let isDead = false
+        const worker = RunWorker.run({ agents: [burner], lease: "3 seconds", resume: () => ({ provider }) })
+        const fiber = yield* Effect.forkDetach(Effect.provide(worker, kernelOn(until(() => isDead, store))))
+        const die = Effect.sync(() => {
+          isDead = true
+          fiber.interruptUnsafe()
+        })
+        yield* Effect.ensuring(Effect.sleep("20 seconds"), die)
+      })
+      const supervisor = yield* Effect.forkChild(Effect.forever(process()))
+      yield* TestClock.adjust("30 minutes")
+      yield* Fiber.interrupt(supervisor)
+      const { status } = Option.getOrThrow(yield* store.head("bad"))
+      assert.deepInclude(status, { type: "failed" })
+      if (status.type !== "failed") return
+      assert.deepInclude(status.error, { tag: "RunPoisoned" })
+      assert.deepInclude(status.error.fields, {
+        turn: 1,
+        phase: "tool_call_started",
+        calls: [{ runId: "bad", callId: "bad:t1.0", name: "burn" }]
+      })
+      assert.include(status.error.message, "in turn 1 after tool_call_started, during burn (bad:t1.0)")
+      isSound = true
+      const work = RunWorker.runOnce({ agents: [burner], resume: () => ({ provider }) })
+      assert.strictEqual(yield* Effect.provide(work, kernelOn(store)), 0)
+      yield* Effect.provideService(Kernel.answer("bad", []), RunStore.RunStore, store)
+      assert.strictEqual(yield* Effect.provide(work, kernelOn(store)), 1)
+      assert.strictEqual(yield* statusOf(store, "bad"), "completed")
     })
   )
 

@@ -136,14 +136,14 @@ describe("a worker", () => {
       const { status } = Option.getOrThrow(yield* store.head(runId))
       assert.deepInclude(status, { type: "failed" })
       if (status.type !== "failed") return
-      assert.strictEqual(status.error.tag, "AgentCrashError")
-      assert.deepStrictEqual(status.error.fields, { runId, attempts: 7 })
+      assert.strictEqual(status.error.tag, "RunPoisoned")
+      assert.deepStrictEqual(status.error.fields, { runId, attempts: 7, turn: 0, phase: "run_started", calls: [] })
       assert.lengthOf(yield* Fiber.join(follower), 9)
       assert.deepStrictEqual(told.slice(-2), ["queued", "failed"])
       assert.deepStrictEqual(
         lines.filter((line) => line.includes("failed:")),
         [
-          "run r\\u{1b}[2K INFO all is well failed: its worker crashed or lost it 7 times without progress, so no worker tries it again"
+          "run r\\u{1b}[2K INFO all is well failed: its worker crashed or lost it 7 times without progress, in turn 0 after run_started; no worker tries it again"
         ]
       )
       asked.length = 0

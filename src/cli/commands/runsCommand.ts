@@ -17,6 +17,7 @@ import {
   cancelFlags,
   followFlags,
   resumeFlags,
+  retryFlags,
   forkFlags,
   replayFlags,
   pruneFlags
@@ -86,6 +87,15 @@ const cancel = Command.make("cancel", cancelFlags, (input) =>
   Command.withShortDescription("Cancel a run and the runs below it")
 )
 
+const retry = Command.make("retry", retryFlags, (input) =>
+  Effect.flatMap(acting, (module) => module.retry(input))
+).pipe(
+  Command.withDescription(
+    "Offer a failed run to workers again, also a poisoned one, whose worker died of it. Its earlier attempts no longer count."
+  ),
+  Command.withShortDescription("Offer a failed run to workers again")
+)
+
 const follow = Command.make("follow", followFlags, (input) =>
   Effect.flatMap(showing, (module) => module.follow(input))
 ).pipe(
@@ -138,5 +148,19 @@ const prune = Command.make("prune", pruneFlags, (input) =>
 export const runs = Command.make("runs").pipe(
   Command.withDescription("List and show stored runs, answer their questions, cancel and continue them."),
   Command.withShortDescription("Show, answer and continue stored runs"),
-  Command.withSubcommands([list, show, follow, resume, approve, deny, cancel, fork, replay, exported, imported, prune])
+  Command.withSubcommands([
+    list,
+    show,
+    follow,
+    resume,
+    approve,
+    deny,
+    cancel,
+    retry,
+    fork,
+    replay,
+    exported,
+    imported,
+    prune
+  ])
 )

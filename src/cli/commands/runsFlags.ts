@@ -93,6 +93,11 @@ export const cancelFlags = {
 /** The values of the flags of `cancel`. */
 export type CancelFlags = Shared.Values<typeof cancelFlags>
 
+export const retryFlags = { id, store, revision, json }
+
+/** The values of the flags of `retry`. */
+export type RetryFlags = Shared.Values<typeof retryFlags>
+
 export const followFlags = {
   id,
   after: Flag.Int("after").pipe(

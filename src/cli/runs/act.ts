@@ -6,13 +6,21 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { storedAt } from "../../store-kit/StoredRuns.ts"
+import type { Call } from "../../Call.ts"
 import * as Kernel from "../../Kernel.ts"
 import * as Replay from "../../testing/Replay.ts"
 import type { Answer, RunState } from "../../RunState.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import * as CliAgent from "../cliAgent.ts"
-import type { AnswerFlags, CancelFlags, ForkFlags, ReplayFlags, ResumeFlags } from "../commands/runsFlags.ts"
+import type {
+  AnswerFlags,
+  CancelFlags,
+  ForkFlags,
+  ReplayFlags,
+  ResumeFlags,
+  RetryFlags
+} from "../commands/runsFlags.ts"
 import { CommandFailed, asFailure, usage } from "../exit.ts"
 import { follow, type Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
@@ -95,13 +103,33 @@ export const cancel = Effect.fnUntraced(function* ({ by, json, reason, ...target
       yield* Kernel.cancel(id, { by, reason, workerId: "cli" })
       const inFlight = yield* Session.inFlight(id)
       if (json) return screen.out(`${Text.json({ runId: id, inFlight })}\n`)
-      screen.out(`cancelled  ${Text.flat(id)}\n`)
-      for (const { callId, kind, name } of inFlight) {
-        screen.out(`! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n`)
-      }
+      screen.out(`cancelled  ${Text.flat(id)}\n${unknownEnds(inFlight)}`)
     })
   )
 })
+
+/** Offers a failed run to workers again, and forgets its attempts. */
+export const retry = Effect.fnUntraced(function* ({ json, revision, ...target }: RetryFlags) {
+  const screen = yield* Screen
+  yield* inStore(target, (id) =>
+    Effect.gen(function* () {
+      const { status } = yield* storedAt(yield* RunStore, id, revision)
+      if (status.type !== "failed") return yield* usage(`the run ${Text.excerpt(id, 80)} has not failed`)
+      yield* Kernel.answer(id, [], { workerId: "cli", ...at(revision) })
+      const inFlight = yield* Session.inFlight(id)
+      if (json) return screen.out(`${Text.json({ runId: id, inFlight })}\n`)
+      screen.out(`queued  ${Text.flat(id)}\n${unknownEnds(inFlight)}`)
+      screen.progress(`a worker continues the run, or: ${yield* Store.command(["runs", "resume", id], target.store)}\n`)
+    })
+  )
+})
+
+const unknownEnds = (calls: ReadonlyArray<Call>): string =>
+  calls
+    .map(
+      ({ callId, kind, name }) => `! ${Text.flat(callId)}: ${Text.flat(name ?? kind)} was started, its end is unknown\n`
+    )
+    .join("")
 
 /** Resumes a run, and follows it to its end. Omitted settings are those of the run. */
 export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { readonly form: Form }) {

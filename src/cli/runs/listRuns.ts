@@ -76,7 +76,7 @@ const tableOf = Effect.fnUntraced(function* (listed: ReadonlyArray<Listed>, look
   const title = ["run", "status", "age", "agent", "turns", "tasks", "cost", "question"]
   const rows = listed.map(({ agent, costUsd, question, runId, status, tasks, turns, updatedAt }) => [
     shortened(runId, listed),
-    Text.paint(status.type, tones[status.type], look),
+    Text.paint(isPoisoned(status) ? "poisoned" : status.type, tones[status.type], look),
     ageOf(now - updatedAt),
     Text.excerpt(agent, 20),
     String(turns),
@@ -86,6 +86,10 @@ const tableOf = Effect.fnUntraced(function* (listed: ReadonlyArray<Listed>, look
   ])
   return Text.table([title, ...rows], look)
 })
+
+/** Returns whether workers gave up a run because their processes died of it. */
+export const isPoisoned = (status: Runs.RunStatus): boolean =>
+  status.type === "failed" && status.error.tag === "RunPoisoned"
 
 const tones: { readonly [type in Runs.RunStatus["type"]]: Text.Tone } = {
   queued: "quiet",

@@ -17,7 +17,7 @@ import { RunLines } from "../runLines.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import { inStore } from "./findRun.ts"
-import { questionOf } from "./listRuns.ts"
+import { isPoisoned, questionOf } from "./listRuns.ts"
 
 const timeOf = (at: number): string => {
   const date = new Date(at)
@@ -83,7 +83,7 @@ const statusOf = (status: RunStatus): string => {
     case "cancelled":
       return `cancelled${byOf(status.by)}${status.reason === undefined ? "" : `: ${Text.excerpt(status.reason, 200)}`}`
     case "failed":
-      return `failed: ${Text.excerpt(status.error.message, 400)}`
+      return `${isPoisoned(status) ? "poisoned" : "failed"}: ${Text.excerpt(status.error.message, 400)}`
     case "completed":
       return `completed: ${Text.excerpt(status.reason ?? status.source, 200)}`
   }

@@ -23,6 +23,7 @@ const Failed = Schema.Union([
   Errors.ExtensionFailed,
   Errors.MiddlewareTermination,
   Errors.AgentCrashError,
+  Errors.RunPoisoned,
   Errors.EmptyReplies,
   Errors.CutReplies,
   Errors.LoopDetected,

@@ -42,6 +42,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["DeadlineExceeded", "The run exceeded its time limit."],
   ["ContextWindowExceeded", "The conversation is too long for the model."],
   ["LimitExceeded", "A part of the conversation is too large."],
+  ["RunPoisoned", "The run ended its process too often."],
   ["ProviderError", "The model is not available now."],
   ["EmptyReplies", "The model gave no answer."],
   ["CutReplies", "The replies of the model ended too early."],

@@ -316,6 +316,31 @@ export class AgentCrashError extends Schema.TaggedError<AgentCrashError>()("Agen
   }
 }
 
+/**
+ * Workers gave up a run, because their processes died of it or lost it again and again. No worker attempts it until a
+ * person retries it, with `Kernel.answer(runId, [])` or `kernai runs retry`.
+ */
+export class RunPoisoned extends Schema.TaggedError<RunPoisoned>()("RunPoisoned", {
+  runId: Schema.String,
+  /** The attempts without progress. */
+  attempts: Schema.Int,
+  /** The turn of its last record, and the phase that this record completed. */
+  turn: Schema.Int,
+  phase: Schema.String,
+  /** The calls that were in flight, in the run or in its tasks. */
+  calls: Schema.Array(
+    Schema.Struct({ runId: Schema.String, callId: Schema.String, name: Schema.NullOr(Schema.String) })
+  )
+}) {
+  override get message() {
+    const calls = this.calls.slice(0, 5).map(({ callId, name }) => (name === null ? callId : `${name} (${callId})`))
+    const more = this.calls.length > calls.length ? ` and ${this.calls.length - calls.length} more` : ""
+    const during = calls.length === 0 ? "" : `, during ${calls.join(", ")}${more}`
+    const place = `in turn ${this.turn} after ${this.phase}${during}`
+    return `its worker crashed or lost it ${this.attempts} times without progress, ${place}; no worker tries it again`
+  }
+}
+
 /** No agent is registered under this id. */
 export class AgentNotFoundError extends Schema.TaggedError<AgentNotFoundError>()("AgentNotFoundError", {
   agentId: Schema.String

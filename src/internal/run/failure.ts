@@ -100,11 +100,12 @@ const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {
   record(run, { type: "run_failed", error })
 })
 
-/** Returns a failure in its stored form, redacted. A defect keeps only its first message. */
-const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo => {
-  if (error === undefined) {
-    return { tag: "Defect", message: messageOf(reasonIn(cause)) }
-  }
+/** Returns a failure in its stored form. A defect keeps only its first message. */
+const infoOf = (error: KernelError | undefined, cause: Cause.Cause<unknown>): ErrorInfo =>
+  error === undefined ? { tag: "Defect", message: messageOf(reasonIn(cause)) } : errorInfo(error)
+
+/** Returns an error in its stored form, redacted. */
+export const errorInfo = (error: KernelError): ErrorInfo => {
   const { _tag: tag } = error
   const fields: { [key: string]: Json } = {}
   for (const [key, value] of attempt(() => Object.entries(error), [])) {

@@ -11,14 +11,14 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Semaphore from "effect/Semaphore"
 import { Kernel } from "../../Kernel.ts"
-import { AgentCrashError, ConfigInvalid } from "../../KernelError.ts"
+import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { inTime, logIgnored } from "../../kit/foreignCode.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { flat } from "../../kit/text.ts"
 import { type Driver, attempt, report } from "./attempt.ts"
-import type { Asked, Claim, Driven, Next, Options, Runnable } from "./driverModel.ts"
+import type { Asked, Claim, Driven, Next, Options } from "./driverModel.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { isTaken } from "./lease.ts"
@@ -96,7 +96,7 @@ const next = Effect.fnUntraced(function* <R>(
       ? waitUntil(patient.at)
       : { _tag: "Attempt", ...(patient.isSuspect ? { isSuspect: true } : {}) }
   }
-  if (type !== "failed") return yield* abandon(driver, head, agent, patient.attempts)
+  if (type !== "failed") return yield* abandon(driver, head, patient.attempts)
   DueRuns.setDue(due, head, Infinity)
   return { _tag: "Rest" }
 })
@@ -118,16 +118,14 @@ const nextOfWaiting = <R>(driver: Driver<R>, head: RunHead, now: number): Effect
 const abandon = Effect.fnUntraced(function* <R>(
   driver: Driver<R>,
   head: RunHead,
-  agent: Runnable<R>,
   attempts: number
 ): Effect.fn.Return<Next> {
-  const { runId } = head
   const exit = yield* Effect.exit(giveUp(driver, head, attempts))
   if (Exit.isSuccess(exit)) {
-    yield* report(driver, head, Exit.fail(new AgentCrashError({ runId, agentId: agent.name })))
+    if (exit.value !== undefined) yield* report(driver, head, Exit.fail(exit.value))
     return { _tag: "Changed" }
   }
-  if (!isTaken(exit.cause)) yield* logIgnored(`a worker could not fail run ${flat(runId)}`)(exit.cause)
+  if (!isTaken(exit.cause)) yield* logIgnored(`a worker could not fail run ${flat(head.runId)}`)(exit.cause)
   yield* DueRuns.defer(driver.due, head)
   return { _tag: "Changed" }
 })
