@@ -11,7 +11,7 @@ export const draw = (report: Scenario.Report, look: Text.Look): ReadonlyArray<st
     Text.count(steps, "turn"),
     ...(tasks === 0 ? [] : [Text.count(tasks, "task")]),
     ...(report.usage === null ? [] : [Text.tokens(report.usage)]),
-    ...Text.cost(report.costUsd),
+    ...Text.cost(report.costUsd ?? undefined),
     Text.duration(report.finishedAt - report.startedAt)
   ]
   const word = Text.paint((status === "skipped" ? "SKIPPED" : status).padEnd(8), tones[status], look)

@@ -214,7 +214,8 @@ export const Result = Schema.Struct({
   output: Schema.Json,
   text: Schema.String,
   usage: Usage.Usage,
-  costUsd: Schema.Finite,
+  /** US dollars of the calls whose price is known. Absent if none is. */
+  costUsd: Schema.optionalKey(Schema.Finite),
   turns: Schema.Int,
   finishReason: Schema.String,
   messages: Schema.Array(Message.Message),

@@ -161,6 +161,12 @@ describe("Scenario.run", () => {
     })
   )
 
+  it.live("reports no cost for a model without a price", () =>
+    Effect.gen(function* () {
+      assert.isNull(Scenario.toJson(yield* Scenario.run(simple()))["cost_usd"])
+    })
+  )
+
   it.live("keeps keys out of its log (W-31, S-7)", () =>
     Effect.gen(function* () {
       const key = "sk-test-0123456789abcdef"

@@ -141,5 +141,11 @@ const answerOf = ({ costUsd, failure, result, status, steps, usage }: Scenario.R
   if (status === "skipped") return Effect.fail(new Evaluation.CaseSkipped({ reason: failure?.message ?? "" }))
   if (result === null) return Effect.fail({ message: failure?.message ?? "there is no answer" })
   const problems = failure === null ? [] : [failure.message]
-  return Effect.succeed<Evaluation.Answer>({ text: result, turns: steps, usage, costUsd, problems })
+  return Effect.succeed<Evaluation.Answer>({
+    text: result,
+    turns: steps,
+    usage,
+    costUsd: costUsd ?? undefined,
+    problems
+  })
 }

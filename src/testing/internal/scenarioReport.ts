@@ -67,7 +67,8 @@ export interface Report {
   /** Tasks that ran below it. */
   readonly tasks: number
   readonly usage: Usage | null
-  readonly costUsd: number
+  /** US dollars of the calls whose price is known. Null if none is. */
+  readonly costUsd: number | null
   readonly startedAt: number
   readonly finishedAt: number
   readonly recording: ReadonlyArray<Recorder.Entry>
@@ -109,7 +110,7 @@ export const report = ({ entries, exit, ...facts }: Facts): Report => {
     steps: new Set(root.map((entry) => entry.step)).size,
     tasks: entries.filter((entry) => entry.event === "task_start").length,
     usage: result === undefined || result.unreportedTurns === result.turns ? null : result.usage,
-    costUsd: result?.costUsd ?? 0,
+    costUsd: result?.costUsd || null,
     recording,
     tree: treeOf(facts, entries, result?.text, failure)
   }

@@ -33,7 +33,7 @@ describe("kernai runs list", () => {
       assert.match(run, new RegExp(`^${id.slice(0, 12)} +\\w+ +\\d+ s +agent +\\d +2 +Who is there\\?$`))
       assert.deepStrictEqual([more, progress], [[""], ""])
       const listed = JSON.parse((yield* runs("list", "--json")).out)
-      assert.deepInclude(listed, { runId: id, question: "Who is\nthere?", tasks: 2, costUsd: 0 })
+      assert.deepInclude(listed, { runId: id, question: "Who is\nthere?", tasks: 2, costUsd: null })
     })
   )
 
