@@ -123,6 +123,26 @@ describe("RunStore.layerMemoryWith", () => {
     )
   )
 
+  it.effect("counts an interrupted run as ended until it is resumed", () =>
+    on({ endedRuns: 2 }, (store) =>
+      Effect.gen(function* () {
+        const interrupt = Effect.fnUntraced(function* (runId: string) {
+          yield* put(store, [Journal.begin(runId).last()])
+          yield* store.acquire(runId, { workerId: "w", lease: "15 seconds" })
+          yield* store.release(runId, "w")
+        })
+        for (const id of ["a", "b", "c"]) yield* interrupt(id)
+        assert.deepStrictEqual(yield* idsOf(store), ["b", "c"])
+        const resumed = Journal.begin("b")
+        yield* put(store, [resumed.commit("resume", [])])
+        for (const id of ["d", "e"]) yield* interrupt(id)
+        assert.deepStrictEqual(yield* idsOf(store), ["b", "d", "e"])
+        yield* end(store, "f")
+        assert.deepStrictEqual(yield* idsOf(store), ["b", "e", "f"])
+      })
+    )
+  )
+
   it.effect("drops no run that is under way, paused or queued, nor its tasks, nor what it was forked from", () =>
     on({ endedRuns: 1 }, (store) =>
       Effect.gen(function* () {

@@ -2,7 +2,8 @@
  * Bounds the ended runs that a store keeps in memory.
  *
  * Runs are dropped as whole trees, beginning with the tree whose root ended first. A tree is kept while its root is
- * running, paused or queued, and while a run forked from it has not ended. The tree that ended last is always kept.
+ * running, paused or queued, and while a run forked from it has not ended. The tree that ended last is always kept. An
+ * interrupted run whose lease was released counts as ended until it is resumed.
  */
 
 import { factsOf } from "../../internal/words/messageFacts.ts"
@@ -66,6 +67,23 @@ export const note = (
   if (runId !== rootRunId) return none
   uncount(ended, runId)
   if (status.type !== "completed" && status.type !== "cancelled" && status.type !== "failed") return none
+  count(ended, kept, runId)
+  return excess(ended, kept)
+}
+
+/**
+ * Counts a run without a process among the ended ones: it was interrupted, and its lease was released. Returns the runs
+ * to drop.
+ */
+export const noteInterrupted = (
+  ended: EndedRuns,
+  kept: ReadonlyMap<string, Kept>,
+  { rootRunId, runId, status }: RunState
+): ReadonlyArray<string> => {
+  const { limits } = ended
+  if (limits.runs === Infinity && limits.bytes === Infinity) return none
+  if (runId !== rootRunId || status.type !== "running") return none
+  uncount(ended, runId)
   count(ended, kept, runId)
   return excess(ended, kept)
 }

@@ -258,7 +258,10 @@ const acquire = (
   return Effect.void
 }
 
-const release = ({ kept }: Runs, runId: string, workerId: string): void => {
+const release = (runs: Runs, runId: string, workerId: string): void => {
+  const { ended, kept } = runs
   const run = kept.get(runId)
-  if (run?.lease?.workerId === workerId) run.lease = undefined
+  if (run?.lease?.workerId !== workerId) return
+  run.lease = undefined
+  for (const id of Ended.noteInterrupted(ended, kept, run.state)) remove(runs, id)
 }
