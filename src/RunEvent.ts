@@ -66,6 +66,8 @@ export type TurnEvent =
       readonly content: string
       readonly latencyMs: number
       readonly finishReason: FinishReason
+      /** The vendor's own word for an end that is `other`. */
+      readonly vendorReason?: string
       readonly usage: Usage | null
       /** Set if the vendor read far fewer tokens from its cache than the `expected` ones. */
       readonly cacheMissed?: { readonly expected: number; readonly read: number }

@@ -4,7 +4,7 @@ import { Effect, Stream } from "effect"
 import { Agent, Kernel, KernelError, Model, StreamPart } from "kernai"
 import { AiSdkProvider } from "kernai/provider"
 import { delta } from "../support/chatStream.ts"
-import { kernel } from "../support/kernel.ts"
+import { kernel, of } from "../support/kernel.ts"
 import { finishOf, read, readingOf, request } from "../support/provider.ts"
 
 describe("a reason of the end that is unknown", () => {
@@ -22,6 +22,27 @@ describe("a reason of the end that is unknown", () => {
       assert.strictEqual(finish?.reason, "other")
       assert.deepStrictEqual(Object.values(finish?.metadata ?? {}), [{ finishReason: "tired" }])
     })
+  )
+})
+
+describe("the word of the vendor for an unknown end", () => {
+  it.effect("is in the journal and in the events", () =>
+    Effect.gen(function* () {
+      let calls = 0
+      const ends: ReadonlyArray<StreamPart.Finish> = [
+        { ...StreamPart.finish("other"), metadata: { house: { finishReason: "tired" } } },
+        StreamPart.finish("stop")
+      ]
+      const provider = {
+        name: "house",
+        stream: () => Stream.fromArray([StreamPart.text("x"), ends[calls++] ?? StreamPart.finish()])
+      }
+      const agent = Agent.make({ instructions: "You test.", model: Model.textOnly })
+      const events = yield* Stream.runCollect(Kernel.stream(agent, "go", { provider }))
+      const words = (type: "model_completed" | "llm_response") => of(events, type).map((event) => event.vendorReason)
+      assert.deepStrictEqual(words("model_completed"), ["tired", undefined])
+      assert.deepStrictEqual(words("llm_response"), ["tired", undefined])
+    }).pipe(Effect.provide(kernel()))
   )
 })
 

@@ -11,6 +11,7 @@ import type { ModelCall } from "../../Middleware.ts"
 import type { Request } from "../../Provider.ts"
 import { type StreamPart, unreported } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
+import { isJsonObject } from "../../kit/json.ts"
 import { redact } from "../../kit/redact.ts"
 import { freeze } from "../../kit/snapshot.ts"
 import { shorten } from "../../kit/text.ts"
@@ -77,6 +78,7 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
     type: "model_completed",
     model: `${call.provider.name}/${call.request.model.id}`,
     finishReason: reply.finish?.reason ?? "unknown",
+    ...vendorReason(reply),
     latencyMs,
     outcome: meaning.outcome,
     ...(reply.hosted.length === 0 ? undefined : { hosted: reply.hosted }),
@@ -87,13 +89,23 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
   }
 }
 
+/** Returns the vendor's own word for an end that is `other`, which providers leave in the metadata. */
+const vendorReason = ({ finish }: Reply): { readonly vendorReason?: string } => {
+  if (finish?.reason !== "other") return {}
+  const [word] = Object.values(finish.metadata ?? {}).flatMap((told) =>
+    isJsonObject(told) ? [told["finishReason"]] : []
+  )
+  return typeof word === "string" ? { vendorReason: redact(shorten(word, 200)) } : {}
+}
+
 /** Returns the live events of a reply, in order. */
 export const replyEvents = (
   { latencyMs, reply, usage, warnings }: ModelReply,
   meaning: Intent
 ): ReadonlyArray<LiveEvent> => {
   const finishReason = reply.finish?.reason ?? "unknown"
-  const response: LiveEvent = { type: "llm_response", content: reply.text, latencyMs, finishReason, usage, ...warnings }
+  const end = { latencyMs, finishReason, ...vendorReason(reply), usage }
+  const response: LiveEvent = { type: "llm_response", content: reply.text, ...end, ...warnings }
   if (reply.unclosed === undefined) return [response, ...meaning.facts]
   const { content, name, type: blockType } = reply.unclosed
   return [{ type: "block_unclosed", blockType, name, content, finishReason }, response, ...meaning.facts]

@@ -82,6 +82,8 @@ export const events = {
       model: Schema.String,
       costUsd: Schema.optionalKey(Schema.Finite),
       finishReason: finishReason(),
+      /** The vendor's own word for an end that is `other`. */
+      vendorReason: Schema.optionalKey(Schema.String),
       latencyMs: Schema.Finite,
       outcome: Model.outcome(),
       /** The calls that the vendor ran itself. Absent: none. */

@@ -273,7 +273,7 @@ const essence = (event: PhaseEvent): object => {
       return prepared
     }
     case "model_completed": {
-      const { costUsd: _cost, latencyMs: _latency, ...said } = rest
+      const { costUsd: _cost, latencyMs: _latency, vendorReason: _word, ...said } = rest
       return said
     }
     case "tool_call_completed": {
