@@ -211,7 +211,8 @@ export const makeMemory: Effect.Effect<RunStoreShape> = Clock.clockWith((clock) 
 
 /**
  * Limits on the ended runs that a store in memory keeps. Beyond them, the runs that ended first are dropped, each with
- * its tasks. An interrupted run whose lease was released counts as ended until it is resumed. Runs that are in progress, paused or queued stay, with their tasks and the runs they were forked from.
+ * its tasks. An interrupted run whose lease was released counts as ended until it is resumed. Runs that are in progress,
+ * paused or queued stay, with their tasks and the runs they were forked from.
  *
  * @category models
  * @since 0.1.0
