@@ -87,6 +87,8 @@ const readOn = "2026-11-29"
 /** The names that every vendor accepts: Google wants a letter or `_` first, and OpenAI and Anthropic take no dots. */
 const common = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/
 
+const word = /^[A-Za-z0-9_-]{1,64}$/
+
 const formats = ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"]
 
 const openAiSchemas: SchemaRules = {
@@ -98,26 +100,45 @@ const openAiSchemas: SchemaRules = {
   properties: 5_000
 }
 
-const openAiSchemaSources: ReadonlyArray<Source> = [
-  { rule: "schemas", url: "https://developers.openai.com/api/docs/guides/structured-outputs" },
-  { rule: "schemas", url: "https://github.com/ai-dynamo/dynamo/pull/15153", readOn }
-]
-
-const namesSource: Source = {
-  rule: "name",
-  url: "https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools"
-}
-
 const textSources: ReadonlyArray<Source> = [
   { rule: "text", url: "https://www.rfc-editor.org/rfc/rfc8259#section-8.2" },
   { rule: "text", url: "https://github.com/aebrer/dreb/issues/352", readOn }
 ]
 
+/** The rules that both formats of OpenAI share. */
+const openAi = {
+  name: word,
+  refusesBlank: false,
+  userFirst: false,
+  results: "next-messages",
+  images: { most: 500 },
+  schemas: openAiSchemas
+} as const
+
+const openAiSources: ReadonlyArray<Source> = [
+  ...textSources,
+  { rule: "schemas", url: "https://developers.openai.com/api/docs/guides/structured-outputs" },
+  { rule: "schemas", url: "https://github.com/ai-dynamo/dynamo/pull/15153", readOn },
+  { rule: "name", url: "https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools" },
+  { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn }
+]
+
+/** The vendor behind a model of another package is unknown, so its prompt keeps the rules of all. */
+const anyVendor: VendorRules = {
+  name: common,
+  callId: /^[A-Za-z0-9_-]{1,40}$/,
+  refusesBlank: true,
+  userFirst: true,
+  needsItemAfterReasoning: true,
+  results: "next-message",
+  sources: textSources
+}
+
 /** The rules by format. */
 export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
   anthropic: {
-    name: /^[A-Za-z0-9_-]{1,64}$/,
-    callId: /^[A-Za-z0-9_-]{1,64}$/,
+    name: word,
+    callId: word,
     refusesBlank: true,
     userFirst: false,
     needsItemAfterReasoning: true,
@@ -155,25 +176,17 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     ]
   },
   chat: {
-    name: /^[A-Za-z0-9_-]{1,64}$/,
+    ...openAi,
     callId: /^[A-Za-z0-9_-]{1,40}$/,
-    refusesBlank: false,
-    userFirst: false,
     needsItemAfterReasoning: false,
-    results: "next-messages",
-    images: { most: 500 },
-    schemas: openAiSchemas,
     sources: [
-      ...textSources,
-      ...openAiSchemaSources,
-      namesSource,
-      { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
+      ...openAiSources,
       { rule: "name", url: "https://github.com/microsoft/semantic-kernel/issues/5320", readOn },
       { rule: "results", url: "https://platform.openai.com/docs/guides/function-calling" }
     ]
   },
   mistral: {
-    name: /^[A-Za-z0-9_-]{1,64}$/,
+    name: word,
     callId: /^[A-Za-z0-9]{9}$/,
     refusesBlank: false,
     userFirst: false,
@@ -187,26 +200,18 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     ]
   },
   responses: {
-    name: /^[A-Za-z0-9_-]{1,64}$/,
-    callId: /^[A-Za-z0-9_-]{1,64}$/,
-    refusesBlank: false,
-    userFirst: false,
+    ...openAi,
+    callId: word,
     needsItemAfterReasoning: true,
-    results: "next-messages",
-    images: { most: 500 },
-    schemas: openAiSchemas,
     sources: [
-      ...textSources,
-      ...openAiSchemaSources,
-      namesSource,
-      { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
+      ...openAiSources,
       { rule: "needsItemAfterReasoning", url: "https://github.com/openai/openai-node/issues/1567", readOn }
     ]
   },
   gemini: {
     // Dots and colons are taken by some of Google's services only.
     name: common,
-    callId: /^[A-Za-z0-9_-]{1,64}$/,
+    callId: word,
     refusesBlank: false,
     userFirst: true,
     needsItemAfterReasoning: false,
@@ -230,7 +235,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
   },
   "gemini-interactions": {
     name: common,
-    callId: /^[A-Za-z0-9_-]{1,64}$/,
+    callId: word,
     refusesBlank: true,
     userFirst: true,
     needsItemAfterReasoning: false,
@@ -246,26 +251,12 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     results: "next-messages",
     sources: textSources
   },
-  // The vendor behind a model of another package is unknown, so its prompt keeps the rules of all.
   "ai-sdk": {
-    name: common,
-    callId: /^[A-Za-z0-9_-]{1,40}$/,
-    refusesBlank: true,
-    userFirst: true,
-    needsItemAfterReasoning: true,
-    results: "next-message",
+    ...anyVendor,
     sources: [
       ...textSources,
       { rule: "needsItemAfterReasoning", url: "https://github.com/vercel/ai/issues/7099", readOn }
     ]
   },
-  "effect-ai": {
-    name: common,
-    callId: /^[A-Za-z0-9_-]{1,40}$/,
-    refusesBlank: true,
-    userFirst: true,
-    needsItemAfterReasoning: true,
-    results: "next-message",
-    sources: textSources
-  }
+  "effect-ai": anyVendor
 }
