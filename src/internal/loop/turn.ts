@@ -17,12 +17,12 @@ import { cutTurns, lastText, turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
 import type { AskError, Run, StartError } from "../run/run.ts"
-import { carry, currentTurn, drop } from "../run/run.ts"
+import { currentTurn, drop } from "../run/run.ts"
 import { emit } from "../run/publish.ts"
 import { intent } from "../model/intent.ts"
 import { callModel } from "../model/modelCall.ts"
 import type { ModelReply } from "../model/modelReply.ts"
-import { completedDraft, keepMedia, refusal, replyEvents, wantsRestart } from "../model/modelReply.ts"
+import { carryUsage, completedDraft, keepMedia, refusal, replyEvents, wantsRestart } from "../model/modelReply.ts"
 import { repairOf } from "../model/repair.ts"
 import { corrected, type Intent, repetition, replyRules } from "../model/meaning.ts"
 import * as Budget from "../run/sharedBudget.ts"
@@ -74,7 +74,7 @@ export function* readReply(
   const reply = yield* keepMedia(run, read)
   const refused = refusal(reply)
   if (refused !== undefined) {
-    if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
+    carryUsage(run, reply)
     if (!(yield* wantsRestart(run, refused))) return yield* Effect.failCause(refused)
     yield* restartModel(run)
     return yield* readReply(run, repairs)
@@ -115,7 +115,7 @@ function* checked(run: Run, reply: ModelReply, understood: Intent): Effect.fn.Re
   )
   const exit = yield* Effect.exit(run.restore(asked))
   if (Exit.isFailure(exit)) {
-    if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
+    carryUsage(run, reply)
     return yield* Effect.failCause(exit.cause)
   }
   if (exit.value === undefined) return understood

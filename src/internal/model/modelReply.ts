@@ -130,7 +130,7 @@ export const keepMedia = (run: Run, reply: ModelReply): Effect.Effect<ModelReply
   return run.media.admit(content).pipe(
     Effect.tapError(() =>
       Effect.sync(() => {
-        if (reply.usage !== null) carry(run, { spent: { usage: reply.usage, costUsd: reply.costUsd } })
+        carryUsage(run, reply)
       })
     ),
     Effect.map((kept) => ({ ...reply, reply: { ...reply.reply, content: kept } }))
@@ -165,3 +165,8 @@ const firstOf = (answers: ReadonlyArray<Effect.Effect<boolean>>): Effect.Effect<
     (rest, answer) => Effect.flatMap(answer, (isWanted) => (isWanted ? Effect.succeed(true) : rest)),
     Effect.succeed(false)
   )
+
+/** Counts what a reply used with the next record of the run, where the reply itself is not recorded. */
+export const carryUsage = (run: Run, { costUsd, usage }: Pick<ModelReply, "usage" | "costUsd">): void => {
+  if (usage !== null) carry(run, { spent: { usage, costUsd } })
+}
