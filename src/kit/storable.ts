@@ -118,10 +118,16 @@ export const seal = (text: string): string => {
   return `${text.slice(0, start)}"sum":"${hex(crc(text, start, start))}",${text.slice(start)}`
 }
 
+/** Returns whether a text has a checksum, right or wrong. */
+export const isSealed = (text: string): boolean => {
+  const start = startOf(text)
+  return text.startsWith('"sum":"', start) && text.startsWith('",', start + 15)
+}
+
 /** Returns whether the checksum of a text is right, wrong, or absent, as in texts written by hand. */
 export const check = (text: string): "right" | "wrong" | "none" => {
+  if (!isSealed(text)) return "none"
   const start = startOf(text)
-  if (!text.startsWith('"sum":"', start) || !text.startsWith('",', start + 15)) return "none"
   return text.slice(start + 7, start + 15) === hex(crc(text, start, start + 17)) ? "right" : "wrong"
 }
 

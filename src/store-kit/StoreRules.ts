@@ -15,6 +15,8 @@ import * as Result from "effect/Result"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import * as RunCodec from "../RunCodec.ts"
 import { type RunRecord, type RunState, type Status, advance, answer, turnCount } from "../RunState.ts"
+import * as Storable from "../kit/storable.ts"
+import { flat } from "../kit/text.ts"
 import { timeSpan } from "../kit/time.ts"
 import type { Claim, Lease, RunFilter, RunHead, RunStatus } from "../internal/store/runStoreTypes.ts"
 
@@ -95,6 +97,16 @@ export const areStored = (records: ReadonlyArray<RunRecord>, stored: ReadonlyArr
   })
 
 /**
+ * The records that could be read, and the first revision whose text has no checksum, if any.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Found extends RunCodec.Decoded {
+  readonly unsealed: number | undefined
+}
+
+/**
  * Reads the records of a run after a revision from the texts of appends, up to the first that is unreadable or out of
  * order. Its fault names the run, the revision and the reason.
  *
@@ -106,24 +118,37 @@ export const readAfter = (
   revision: number,
   texts: Iterable<string>,
   decode: (text: string) => RunCodec.Decoded
-): RunCodec.Decoded => {
+): Found => {
   const records: Array<RunRecord> = []
+  let unsealed: number | undefined
   for (const text of texts) {
+    if (!Storable.isSealed(text)) unsealed ??= revision + records.length + 1
     const appended = decode(text)
     for (const record of appended.records) {
       if (record.revision <= revision && records.length === 0) continue
       if (record.revision !== revision + records.length + 1) {
-        return { records, fault: damaged(runId, revision + records.length + 1, "it is missing") }
+        return { records, fault: damaged(runId, revision + records.length + 1, "it is missing"), unsealed }
       }
       records.push(record)
     }
     if (appended.fault !== undefined) {
       const { detail, reason } = appended.fault
-      return { records, fault: damaged(runId, revision + records.length + 1, detail, reason) }
+      return { records, fault: damaged(runId, revision + records.length + 1, detail, reason), unsealed }
     }
   }
-  return { records, fault: undefined }
+  return { records, fault: undefined, unsealed }
 }
+
+/**
+ * Logs a warning about a record without a checksum: another program wrote or edited it, and damage to it is not noticed.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const noteUnsealed = (runId: string, { unsealed }: Pick<Found, "unsealed">): Effect.Effect<void> =>
+  unsealed === undefined
+    ? Effect.void
+    : Effect.logWarning(`record ${unsealed} of run '${flat(runId)}' has no checksum, so damage to it is not noticed`)
 
 /**
  * Returns the error for an unreadable record.

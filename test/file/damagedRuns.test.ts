@@ -122,6 +122,66 @@ describe("FileRunStore, on disk", () => {
     })
   )
 
+  it.effect("says which record of a journal is damaged, whatever its line still says, and why", () =>
+    Effect.gen(function* () {
+      const { directory, journal, lines, run } = yield* stored
+      const fifth = lines()[4] ?? ""
+      const damaged: ReadonlyArray<readonly [string, string]> = [
+        [fifth.replace('"revision":', '"revision'), "its checksum is wrong"],
+        [fifth.replace('"revision":5', '"revision":50'), "its checksum is wrong"],
+        [fifth.replace('"revision":5', '"revision":2'), "its checksum is wrong"],
+        ["}", "a text is not JSON"]
+      ]
+      const [text, { record, state }] = [fs.readFileSync(journal, "utf8"), next(run)]
+      for (const [line, why] of damaged) {
+        fs.writeFileSync(journal, lines().with(4, line).join("\n"))
+        const error = yield* Effect.flip((yield* at(directory)).load("run"))
+        assert.include(error.message, `record 5 of run 'run': ${why}`)
+        // The records after it keep their numbers.
+        const other = yield* Effect.flip(
+          (yield* at(directory)).append([{ ...record, revision: 20 }], { ...state, revision: 20 })
+        )
+        assert.deepInclude(other, { _tag: "ConcurrentAppendError", actual: 11 })
+        fs.writeFileSync(journal, text)
+      }
+    })
+  )
+
+  it.effect("reads and continues a journal whose last line break an editor removed", () =>
+    Effect.gen(function* () {
+      const { directory, journal, run } = yield* stored
+      const last = run.last()
+      fs.writeFileSync(journal, fs.readFileSync(journal, "utf8").trimEnd())
+      yield* loads(yield* at(directory), last)
+      const store = yield* at(directory)
+      yield* put(store, [next(run)])
+      yield* loads(yield* at(directory), run.last())
+      const revisions = (yield* Stream.runCollect(store.read("run"))).map(({ revision }) => revision)
+      assert.deepStrictEqual(
+        revisions,
+        Array.from({ length: 12 }, (_, index) => index + 1)
+      )
+    })
+  )
+
+  it.effect("warns about a record whose checksum was removed", () => {
+    const warnings: Array<string> = []
+    const logger = Logger.make(({ message }) => void warnings.push(String(message)))
+    return Effect.gen(function* () {
+      const { directory, journal, lines, run } = yield* stored
+      yield* loads(yield* at(directory), run.last())
+      assert.deepStrictEqual(warnings, [])
+      fs.writeFileSync(
+        journal,
+        lines()
+          .with(4, lines()[4]?.replace(/"sum":"\w+",/, "") ?? "")
+          .join("\n")
+      )
+      yield* loads(yield* at(directory), run.last())
+      assert.deepStrictEqual(warnings, ["record 5 of run 'run' has no checksum, so damage to it is not noticed"])
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+
   it.effect("reads and forks a run up to a damaged record", () =>
     Effect.gen(function* () {
       const { directory, journal, lines } = yield* stored

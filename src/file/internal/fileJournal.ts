@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as StateParts from "../../store-kit/StateParts.ts"
-import { damaged, foldFrom, readAfter } from "../../store-kit/StoreRules.ts"
+import { damaged, foldFrom, noteUnsealed, readAfter } from "../../store-kit/StoreRules.ts"
 import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
@@ -47,6 +47,7 @@ export const make = (
     let state = start
     for (let after = place; ;) {
       const next = yield* page(runId, log, after)
+      yield* noteUnsealed(runId, next)
       if (next.fault !== undefined) return yield* next.fault
       state = yield* foldFrom(state, next.records)
       if (next.place.offset === after.offset) return next.place.isDamaged ? yield* unreadable(runId, next.place) : state

@@ -7,7 +7,8 @@
  * process appends the line on its behalf, so no lock is left behind.
  *
  * A process that was suspended and wakes up late may repeat a line, and no process writes another one in its place.
- * Readers take each number once, in order, and skip incomplete lines. The next append ends a line that was cut off.
+ * Readers take each number once, in order, and skip incomplete lines. The next append ends a line that was cut off. A
+ * last line whose line break is missing, as some editors leave it, counts if its checksum is right.
  */
 
 import * as Effect from "effect/Effect"
@@ -15,6 +16,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import { randomUUID } from "node:crypto"
+import * as Storable from "../../kit/storable.ts"
 import { isTag, openOwn, readIfThere, syncDirectory } from "./disk.ts"
 
 /** A position in a log: the bytes before it, the last number in them, and their newest format. */
@@ -106,22 +108,33 @@ interface Opened extends Options {
 // ---------------------------------------------------------------- reading
 
 const page = Effect.fnUntraced(function* ({ field, files, path }: Opened, place: Place) {
-  const bytes = yield* readWhole(files, path, place.offset)
+  const { rest, whole } = yield* readWhole(files, path, place.offset)
+  const texts = decode(whole)
+  const last = lastLine(rest)
   const lines: Array<Line> = []
   let { format, isDamaged, seq } = place
-  for (const text of decode(bytes.whole)) {
-    const found = numbersOf(text, field)
+  let damaged: string | undefined
+  for (const text of last === undefined ? texts : texts.concat(last)) {
+    const found = plausible(text, numbersOf(text, field), seq)
     // A line that was cut off rarely ends like a complete one.
-    if (found === undefined) isDamaged ||= /[\]}]$/.test(text)
+    if (found === undefined && isClosed(text)) {
+      isDamaged = true
+      damaged ??= text
+    }
     // A process that woke up late repeated a line.
     if (found === undefined || found.last <= seq) continue
+    // Nothing else has the numbers of the damaged line, so it stands in their place.
+    if (damaged !== undefined && found.first > seq + 1) {
+      lines.push({ first: seq + 1, last: found.first - 1, text: damaged })
+    }
+    damaged = undefined
     isDamaged = false
     lines.push({ first: found.first, last: found.last, text })
     seq = found.last
     format = Math.max(format, found.format)
   }
-  const offset = place.offset + bytes.whole.length
-  return { lines, place: { offset, seq, format, isWhole: bytes.rest === 0, isDamaged } }
+  const offset = place.offset + whole.length + (last === undefined ? 0 : rest.length)
+  return { lines, place: { offset, seq, format, isWhole: rest.length === 0, isDamaged } }
 }, Effect.scoped)
 
 const late = Effect.fnUntraced(function* (log: Opened) {
@@ -241,7 +254,25 @@ const tailBytes = 64 * 1024
 const decode = (bytes: Uint8Array): ReadonlyArray<string> =>
   bytes.length === 0 ? [] : decoder.decode(bytes.subarray(0, -1)).split("\n")
 
+/** Returns the line at the end of a file whose line break is missing. Undefined for one that was cut off. */
+const lastLine = (bytes: Uint8Array): string | undefined => {
+  const text = isClosed(bytes.at(-1)) ? decoder.decode(bytes) : ""
+  return Storable.check(text) === "right" ? text : undefined
+}
+
+/** Returns whether a line ends like a complete one. */
+const isClosed = (end: string | number | undefined): boolean =>
+  typeof end === "string" ? /[\]}]$/.test(end) : end === bracket || end === brace
+
+const bracket = 93
+
+const brace = 125
+
 interface Numbers extends Pick<Line, "first" | "last">, Pick<Place, "format"> {}
+
+/** Numbers that do not follow the last one count only if their line is undamaged. */
+const plausible = (text: string, numbers: Numbers | undefined, seq: number): Numbers | undefined =>
+  numbers?.first === seq + 1 || Storable.check(text) !== "wrong" ? numbers : undefined
 
 const numbersOf = (text: string, field: string): Numbers | undefined => {
   try {
@@ -277,7 +308,7 @@ export const sizeOf = (files: FileSystem.FileSystem, path: string): Effect.Effec
  * Reads complete lines from an offset: about 1 MiB, or one longer line. Also returns the bytes of an incomplete line.
  */
 const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, path: string, offset: number) {
-  const none = { whole: new Uint8Array(0), rest: 0 }
+  const none = { whole: new Uint8Array(0), rest: new Uint8Array(0) }
   const size = (yield* sizeOf(files, path)) - offset
   if (size <= 0) return none
   // It may have been removed in the meantime.
@@ -293,7 +324,7 @@ const readWhole = Effect.fnUntraced(function* (files: FileSystem.FileSystem, pat
     }
     const end = buffer.subarray(0, filled).lastIndexOf(newline) + 1
     if (end > 0 || filled >= size || filled < buffer.length) {
-      return { whole: buffer.subarray(0, end), rest: filled - end }
+      return { whole: buffer.subarray(0, end), rest: buffer.subarray(end, filled) }
     }
   }
 })

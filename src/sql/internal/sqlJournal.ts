@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
-import { damaged, foldFrom, readAfter } from "../../store-kit/StoreRules.ts"
+import { type Found as Records, damaged, foldFrom, noteUnsealed, readAfter } from "../../store-kit/StoreRules.ts"
 import type { DuePart } from "../../store-kit/StateParts.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -27,6 +27,10 @@ interface Found {
 /** Rows read at once. */
 export const PAGE = 200
 
+interface Page extends Pick<Records, "records" | "unsealed"> {
+  readonly isLast: boolean
+}
+
 /** The journals of a database. */
 export interface Journal {
   /** Finds a run. */
@@ -34,10 +38,7 @@ export interface Journal {
   /** Returns this many stored records after a revision, up to the first unreadable one. */
   readonly between: (runId: string, after: number, count: number) => Effect.Effect<ReadonlyArray<RunRecord>, SqlError>
   /** Returns the next records after a revision, also for a run that does not exist yet. */
-  readonly page: (
-    runId: string,
-    after: number
-  ) => Effect.Effect<{ readonly records: ReadonlyArray<RunRecord>; readonly isLast: boolean }, StoreError | SqlError>
+  readonly page: (runId: string, after: number) => Effect.Effect<Page, StoreError | SqlError>
   /** Returns the state of a run, and the mark up to which it is stored in parts. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<DuePart>, StoreError | SqlError>
   /** Deletes the journal of a run by its number. */
@@ -101,10 +102,10 @@ const bodies = (
 }
 
 /** Fails for a page that begins with an unreadable record. */
-const sound = ({ fault, records, texts }: RunCodec.Decoded & { readonly texts: ReadonlyArray<string> }) =>
+const sound = ({ fault, records, texts, unsealed }: Records & { readonly texts: ReadonlyArray<string> }) =>
   fault !== undefined && records.length === 0
     ? Effect.fail(fault)
-    : Effect.succeed({ records, isLast: fault === undefined && texts.length < PAGE })
+    : Effect.succeed({ records, isLast: fault === undefined && texts.length < PAGE, unsealed })
 
 /** Returns the state that is stored in parts. Parts are only a shortcut, so unreadable ones are removed. */
 const written = Effect.fnUntraced(function* (sql: SqlClient, codec: RunCodec.RunCodec, run: number) {
@@ -128,7 +129,8 @@ const load = Effect.fnUntraced(function* (
   const { page } = make(sql, codec)
   let state: RunState | undefined = start
   for (;;) {
-    const { isLast, records } = yield* page(runId, state?.revision ?? 0)
+    const { isLast, records, unsealed } = yield* page(runId, state?.revision ?? 0)
+    yield* noteUnsealed(runId, { unsealed })
     state = yield* foldFrom(state, records)
     if (isLast) break
   }
