@@ -7,6 +7,10 @@ export const wireReplies: ReadonlyArray<readonly [line: string, files: ReadonlyA
   ["the text of a reply that was cut is in its error", ["test/provider/cutUsage.test.ts"]],
   ["what a cancelled reply used is stored behind its cancellation", ["test/provider/cutUsage.test.ts"]],
   ["replies that end too early have a bound, and their text is in the error", ["test/kernel/cutReplies.test.ts"]],
+  [
+    "a turn that its vendor pauses goes back as it is, and its text begins the answer",
+    ["test/provider/HostedTools.test.ts"]
+  ],
   ["later events of a reply complete earlier ones, once", ["test/provider/lateEvents.test.ts"]],
   [
     "sources and citations reach parts, the stored message, its result, `useChat` and no request",

@@ -175,12 +175,7 @@ export const stall = (kinds: ReadonlyArray<string> = []): string =>
  * @category correctives
  * @since 0.1.0
  */
-export const cut = (finishReason: FinishReason): string => (finishReason === "pause" ? paused : shortened(finishReason))
-
-const paused =
-  "Your turn was paused by the service that runs your tools. What you wrote and what those tools returned is kept above. Continue from there."
-
-const shortened = (finishReason: FinishReason): string =>
+export const cut = (finishReason: FinishReason): string =>
   `Your reply ended too early (${cutReasons[finishReason] ?? "it was cut"}). Nothing in it was run or delivered. Write it again${
     finishReason === "length" ? " in fewer words, or in smaller steps" : ""
   }.`

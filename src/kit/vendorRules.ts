@@ -66,6 +66,8 @@ export interface VendorRules {
   readonly refusesBlank: boolean
   /** Whether the conversation must begin with the user. */
   readonly userFirst: boolean
+  /** Whether the conversation must end with the user or with results. */
+  readonly userLast?: boolean
   /** Whether a message of the model may not end with its reasoning. */
   readonly needsItemAfterReasoning: boolean
   /** Where the results of one reply must stand: in the next message, or in the messages right after it. */
@@ -129,6 +131,7 @@ const anyVendor: VendorRules = {
   callId: /^[A-Za-z0-9_-]{1,40}$/,
   refusesBlank: true,
   userFirst: true,
+  userLast: true,
   needsItemAfterReasoning: true,
   results: "next-message",
   sources: textSources
@@ -190,12 +193,14 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     callId: /^[A-Za-z0-9]{9}$/,
     refusesBlank: false,
     userFirst: false,
+    userLast: true,
     needsItemAfterReasoning: false,
     results: "next-messages",
     answersResults: true,
     sources: [
       ...textSources,
       { rule: "callId", url: "https://github.com/anomalyco/opencode/issues/1680", readOn },
+      { rule: "userLast", url: "https://github.com/NEKOparapa/AiNiee/issues/641", readOn },
       { rule: "answersResults", url: "https://github.com/NousResearch/hermes-agent/issues/20154", readOn }
     ]
   },
@@ -214,6 +219,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     callId: word,
     refusesBlank: false,
     userFirst: true,
+    userLast: true,
     needsItemAfterReasoning: false,
     results: "next-message",
     schemas: {
@@ -230,7 +236,8 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
       { rule: "schemas", url: "https://github.com/symfony/ai/issues/803", readOn },
       { rule: "name", url: "https://github.com/google-gemini/gemini-cli/issues/6704", readOn },
       { rule: "results", url: "https://ai.google.dev/gemini-api/docs/function-calling" },
-      { rule: "userFirst", url: "https://ai.google.dev/gemini-api/docs/function-calling" }
+      { rule: "userFirst", url: "https://ai.google.dev/gemini-api/docs/function-calling" },
+      { rule: "userLast", url: "https://github.com/crewAIInc/crewAI/pull/6973", readOn }
     ]
   },
   "gemini-interactions": {
@@ -238,6 +245,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     callId: word,
     refusesBlank: true,
     userFirst: true,
+    userLast: true,
     needsItemAfterReasoning: false,
     results: "next-messages",
     sources: [...textSources, { rule: "name", url: "https://github.com/kaitranntt/ccs/issues/25", readOn }]

@@ -14,6 +14,7 @@ const row = (wire: RequestRules.Wire): string => {
   return `| \`${wire}\` | \`${rules.name.source}\` | ${rules.callId === undefined ? "none" : `\`${rules.callId.source}\``} | ${[
     rules.refusesBlank,
     rules.userFirst,
+    rules.userLast,
     rules.needsItemAfterReasoning,
     rules.resultsFirst,
     rules.answersResults

@@ -4,7 +4,7 @@ import { Effect, Layer, Stream } from "effect"
 import { HttpClient } from "effect/http"
 import { Agent, type Call, Kernel, Model, Policy, type Provider, type RunEvent, RunStore, Skill } from "kernai"
 import { HostedTools } from "kernai/provider"
-import { Cassette, MockProvider, Replay } from "kernai/testing"
+import { Cassette, MockProvider, Replay, RequestRules } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { bodyOf, cassettes, message, request, serverSent, stub, tool, vendor } from "../support/provider.ts"
 
@@ -242,38 +242,100 @@ const anthropicTurn = (blocks: ReadonlyArray<object>, stop_reason: string) =>
   ])
 
 const searched = [
-  { type: "text", text: "I search." },
+  { type: "text", text: "I search. " },
   { type: "server_tool_use", id: "srv_1", name: "web_search", input: { query: "effect" } },
   { type: "web_search_tool_result", tool_use_id: "srv_1", content: [] },
   { type: "server_tool_use", id: "srv_2", name: "web_search", input: { query: "fibers" } }
 ]
 
+const page = { type: "web_search_result", url: "https://example.com/fibers", title: "Fibers" }
+const found = [
+  { type: "web_search_tool_result", tool_use_id: "srv_2", content: [page] },
+  { type: "text", text: "Found." }
+]
+
+const stateOf = (runId: string) =>
+  Effect.flatMap(RunStore.RunStore, (store) => Effect.flatMap(store.load(runId), Effect.fromOption))
+
+/** A vendor that sends these replies one after the other. The bodies of its requests are collected. */
+const replying = Effect.fnUntraced(function* (...replies: ReadonlyArray<Response>) {
+  const http = stub((_, call) => Effect.succeed((replies[call] ?? replies.at(-1) ?? assert.fail("no reply")).clone()))
+  const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+  const messagesOf = (at: number) => {
+    const { body } = http.asked[at] ?? assert.fail("nothing was asked")
+    return (body as { readonly messages: ReadonlyArray<{ role: string; content: ReadonlyArray<object> }> }).messages
+  }
+  return { http, provider, messagesOf }
+})
+
 describe("a turn that its vendor pauses", () => {
-  it.effect("continues with what its tools returned so far, and ends with its answer", () =>
+  it.effect("goes back as it is, with no message behind it, and its text begins the answer", () =>
     Effect.gen(function* () {
-      const http = stub((_, call) =>
-        Effect.succeed(
-          call === 0
-            ? anthropicTurn(searched, "pause_turn")
-            : anthropicTurn([{ type: "text", text: "Found." }], "end_turn")
-        )
+      const { messagesOf, provider } = yield* replying(
+        anthropicTurn(searched, "pause_turn"),
+        anthropicTurn(found, "end_turn")
       )
-      const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
-      const result = yield* Kernel.run(agentOf("m"), "go", { provider })
-      assert.strictEqual(result.text, "Found.")
-      const sent = JSON.stringify(http.asked[1]?.body)
-      assert.include(sent, "srv_1")
-      // A call without its result would be refused.
-      assert.notInclude(sent, "srv_2")
-      assert.include(sent, "Continue from there")
-      assert.notInclude(sent, "Write it again")
+      const result = yield* Kernel.run(agentOf("m"), "go", { provider, runId: "r" })
+      assert.strictEqual(result.text, "I search. Found.")
+      assert.deepStrictEqual(messagesOf(1), [
+        { role: "user", content: [{ type: "text", text: "go", cache_control: { type: "ephemeral" } }] },
+        { role: "assistant", content: searched }
+      ])
+      assert.deepStrictEqual(
+        result.messages.map(({ role }) => role),
+        ["user", "assistant", "assistant"]
+      )
+      const state = yield* stateOf("r")
+      assert.deepStrictEqual(state.turns[0]?.outcome, { type: "pause" })
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is one message of the model with its continuation, whose results answer its calls", () =>
+    Effect.gen(function* () {
+      const { messagesOf, provider } = yield* replying(
+        anthropicTurn(searched, "pause_turn"),
+        anthropicTurn(found, "end_turn"),
+        anthropicTurn([{ type: "text", text: "Yes." }], "end_turn")
+      )
+      const { messages, text } = yield* Kernel.run(agentOf("m"), "go", { provider })
+      assert.strictEqual(text, "I search. Found.")
+      const next = yield* Kernel.run(agentOf("m"), "sure?", { provider, history: messages })
+      assert.strictEqual(next.text, "Yes.")
+      const sent = messagesOf(2)
+      assert.deepStrictEqual(
+        sent.map(({ role }) => role),
+        ["user", "assistant", "user"]
+      )
+      assert.deepStrictEqual(sent[1]?.content, [...searched, ...found])
+      assert.deepStrictEqual(RequestRules.check("anthropic", { messages: sent, tools: [tool] }), [])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("loses its open calls where a person speaks next", () =>
+    Effect.gen(function* () {
+      const { messagesOf, provider } = yield* replying(anthropicTurn(searched, "pause_turn"))
+      const agent = { ...agentOf("m"), maxSteps: 1 }
+      yield* Effect.flip(Kernel.run(agent, "go", { provider, runId: "r" }))
+      const { prompt } = yield* stateOf("r")
+      yield* Effect.flip(Kernel.run(agent, "stop", { provider, history: prompt }))
+      assert.deepStrictEqual(messagesOf(1)[1]?.content, searched.slice(0, 3))
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is read as one text with its continuation where the model speaks in blocks", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* replying(
+        anthropicTurn([{ type: "text", text: 'So: <block type="final">It is ' }, ...searched.slice(1)], "pause_turn"),
+        anthropicTurn([found[0] ?? {}, { type: "text", text: "here.</block>" }], "end_turn")
+      )
+      const agent = { ...agentOf("m"), dialect: "blocks", prose: "corrective" } as const
+      assert.strictEqual((yield* Kernel.run(agent, "go", { provider })).text, "It is here.")
     }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("ends at the limit of turns if it is paused each time", () =>
     Effect.gen(function* () {
-      const http = stub(() => Effect.succeed(anthropicTurn(searched, "pause_turn")))
-      const provider = yield* Effect.provide(vendor("anthropic")({}), http.layer)
+      const { http, provider } = yield* replying(anthropicTurn(searched, "pause_turn"))
       const agent = { ...agentOf("m"), maxSteps: 3 }
       const error = yield* Effect.flip(Kernel.run(agent, "go", { provider }))
       assert.strictEqual(error._tag, "MaxStepsReached")

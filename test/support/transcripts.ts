@@ -137,8 +137,17 @@ class Writer {
             : roll === 2
               ? { id: "r", signature: `s${half}` }
               : signed
+    if (callId === undefined && this.#roll(8) === 0) return Content.thinking("", { origin, signature: this.hosted() })
     const text = callId !== undefined || this.#roll(3) === 0 ? "" : this.pick(["hm", ...hostile], "hm")
     return Content.thinking(text, { origin, ...(signature === undefined ? {} : { signature }) })
+  }
+
+  /** A call that Anthropic ran, with its result, or half of it, as where a reply was paused. */
+  hosted(): { readonly items: ReadonlyArray<Content.Json> } {
+    const id = `s${this.#calls++}`
+    const use = { type: "server_tool_use", id, name: "web_search", input: {} }
+    const result = { type: "web_search_tool_result", tool_use_id: id, content: [] }
+    return { items: this.pick([[use, result], [use], [result]], []) }
   }
 
   /** A reply: thinking, texts, media and calls in any order. Returns the ids of its calls. */
@@ -220,7 +229,7 @@ export const transcript = (seed: number): Transcript => {
     writer.results(ids)
     if (ids.length === 0 || roll(4) === 0) writer.user()
   }
-  if (writer.messages.at(-1)?.role !== "tool") writer.user()
+  if (writer.messages.at(-1)?.role !== "tool" && roll(8) > 0) writer.user()
   const { marks, messages, replies } = writer
   const asked = request({
     model: Model.make("m", { capabilities: [...writer.pick(models, models[0])] }),

@@ -149,6 +149,16 @@ const faults: { readonly [kind: string]: readonly [RequestRules.Rule, (body: unk
       return list.splice(at, 1).length > 0
     }
   ],
+  "a message of the model at its end": [
+    "userLast",
+    (body) => {
+      const list = listOf(body)
+      const said = list.findLast(
+        (item) => ["assistant", "model"].includes(String(item["role"])) || item["type"] === "model_output"
+      )
+      return said !== undefined && list.push(structuredClone(said)) > 0
+    }
+  ],
   "reasoning that nothing follows": [
     "needsItemAfterReasoning",
     (body) => {
@@ -200,6 +210,7 @@ const onlyIn: { readonly [rule in RequestRules.Rule]?: ReadonlyArray<RequestRule
   callId: RequestRules.wires.filter((wire) => wire !== "ollama"),
   refusesBlank: ["anthropic", "gemini-interactions", "ai-sdk", "effect-ai"],
   userFirst: ["gemini", "gemini-interactions", "ai-sdk", "effect-ai"],
+  userLast: ["mistral", "gemini", "gemini-interactions", "ai-sdk", "effect-ai"],
   needsItemAfterReasoning: ["anthropic", "responses", "ai-sdk", "effect-ai"],
   answersResults: ["mistral"],
   cacheMarks: ["anthropic"]
@@ -235,6 +246,19 @@ describe("the rules of vendors", () => {
       })
     )
   }
+
+  it("find a call of the vendor's own tools without its result, except where the vendor continues", () => {
+    const use = { type: "server_tool_use", id: "s", name: "web_search", input: {} }
+    const result = { type: "web_search_tool_result", tool_use_id: "s", content: [] }
+    const go = { role: "user", content: "go" }
+    const rulesIn = (...messages: ReadonlyArray<unknown>) =>
+      RequestRules.check("anthropic", { messages: [go, ...messages] }).map(({ rule }) => rule)
+    const model = (...content: ReadonlyArray<unknown>) => ({ role: "assistant", content })
+    assert.deepStrictEqual(rulesIn(model(use)), [])
+    assert.deepStrictEqual(rulesIn(model(use), model(result), go), [])
+    assert.deepStrictEqual(rulesIn(model(use), go), ["results"])
+    assert.deepStrictEqual(rulesIn(model(result), go), ["results"])
+  })
 
   it("find images that are too many, too large or too heavy", () => {
     const showing = (...images: ReadonlyArray<Uint8Array>) => ({

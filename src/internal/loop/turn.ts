@@ -167,8 +167,9 @@ const tooManySpoiled = ({ limits, state }: Run): EmptyReplies | CutReplies | und
   return new CutReplies({ runId, count: cut.length, finishReason, text: lastText(state) })
 }
 
-/** Returns whether the last turn made no calls and got no corrective. */
+/** Returns whether the last turn made no calls, got no corrective and was not paused. */
 const isDone = ({ state }: Run): boolean => {
   const turn = turnLog(state).last()
-  return turn !== undefined && turn.completed.length === 0 && turn.outcome?.type !== "corrective"
+  if (turn === undefined || turn.completed.length > 0) return false
+  return turn.outcome?.type !== "corrective" && turn.outcome?.type !== "pause"
 }

@@ -7,6 +7,7 @@
 
 import * as Result from "effect/Result"
 import * as Block from "../../Block.ts"
+import * as BlockParser from "../../BlockParser.ts"
 import * as Calls from "../../Call.ts"
 import { type Call, taskRunId } from "../../Call.ts"
 import * as Contents from "../../Content.ts"
@@ -23,8 +24,9 @@ import { calling, corrected, finished, shortened } from "./meaning.ts"
 
 /** Decides what a complete or truncated reply means. */
 export const intent = (reply: Reply, rules: ReplyRules): Intent => {
-  const { ignored, ...meaning } = meaningOf(reply, rules)
-  const parsed: Fact = { type: "blocks_parsed", blocks: reply.blocks, ...(ignored && { ignored }) }
+  const whole = rules.continues === "" ? reply : continued(reply, rules)
+  const { ignored, ...meaning } = meaningOf(whole, rules)
+  const parsed: Fact = { type: "blocks_parsed", blocks: whole.blocks, ...(ignored && { ignored }) }
   return {
     ...meaning,
     outcome: shortened(meaning.outcome, rules),
@@ -37,8 +39,19 @@ export const intent = (reply: Reply, rules: ReplyRules): Intent => {
 export const isEmpty = (reply: Reply): boolean =>
   reply.text === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
 
+/** Returns a reply with the text that its vendor paused before it, read as one. */
+const continued = (reply: Reply, { continues, limits, native }: ReplyRules): Reply => {
+  const text = continues + reply.text
+  if (native) return { ...reply, text }
+  const { blocks, unclosed } = BlockParser.parse(text, limits)
+  // A markup of other tools was read from the reply alone.
+  const isBlocks = blocks.length > 0 || unclosed !== undefined
+  return isBlocks ? { ...reply, text, blocks, unclosed } : { ...reply, text }
+}
+
 const meaningOf = (reply: Reply, rules: ReplyRules): Meaning => {
   const finishReason = reply.finish?.reason ?? "unknown"
+  if (finishReason === "pause") return { outcome: { type: "pause" }, calls: [], facts: [] }
   // Only a reply that the model finished itself may act or answer.
   if (finishReason !== "stop" && finishReason !== "tool-calls") {
     const reason = finishReason === "error" ? "empty" : "cut"

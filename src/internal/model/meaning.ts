@@ -19,7 +19,7 @@ import type { JsonObject } from "../../kit/json.ts"
 import { clip } from "../../kit/text.ts"
 import { type Answer, readAnswer } from "../run/readAnswer.ts"
 import { type Run, currentTurn } from "../run/run.ts"
-import { turnLog } from "../state/state.ts"
+import { pausedText, turnLog } from "../state/state.ts"
 import { agentNames, canAct, isProtocol, isSearch, parametersOf, visibleProtocols } from "./permissions.ts"
 
 /** The facts besides the reply itself that decide its meaning. */
@@ -31,6 +31,8 @@ export interface ReplyRules {
   readonly correctsProse: boolean
   /** Whether an empty reply is an answer. */
   readonly takesEmpty: boolean
+  /** The text of the paused replies that this one continues. */
+  readonly continues: string
   readonly limits: Limits
   readonly isProtocol: (type: string) => boolean
   /** Returns the kind of a call that is not a protocol, by its name. */
@@ -157,6 +159,7 @@ class RunRules implements ReplyRules {
   readonly native: boolean
   readonly takesEmpty: boolean
   readonly correctsProse: boolean
+  readonly continues: string
   readonly limits: Limits
   readonly #run: Run
 
@@ -170,6 +173,7 @@ class RunRules implements ReplyRules {
     // Any prose of an agent that cannot act is an answer, unless the agent asks for correctives.
     this.takesEmpty = dialect === "blocks" && agent.prose === "auto" && !acts
     this.correctsProse = agent.prose === "corrective" || (agent.prose === "auto" && acts)
+    this.continues = pausedText(state)
     this.limits = limits
   }
 

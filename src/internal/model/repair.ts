@@ -92,7 +92,8 @@ const messageAt = (
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index]
     if (message === undefined) continue
-    if (isMerged) next += message.role === "tool" && messages[index - 1]?.role === "tool" ? 0 : 1
+    const isSame = message.role !== "user" && message.role === messages[index - 1]?.role
+    if (isMerged) next += isSame && (message.role === "tool" || isDotted) ? 0 : 1
     else
       next +=
         list === "input" && message.role === "assistant" ? Math.max(1, message.content.length) : resultsIn(message)

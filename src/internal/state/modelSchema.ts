@@ -142,6 +142,8 @@ export const outcome = lazily(() => {
     Schema.Struct({ type: Schema.Literal("tools"), note }),
     Schema.Struct({ type: Schema.Literal("final"), text: Schema.String }),
     Schema.Struct({ type: Schema.Literal("prose"), text: Schema.String }),
+    /** The vendor paused the reply. The next turn continues it, with nothing between. */
+    Schema.Struct({ type: Schema.Literal("pause") }),
     Schema.Struct({
       type: Schema.Literal("corrective"),
       reason: Schema.Literals(["informational", "stall", "cut", "empty", "output", "goal", "plan", "loop"]),

@@ -207,13 +207,22 @@ export const cutTurns = (state: RunState, limit: number): ReadonlyArray<Turn> =>
   return recent.slice(whole + 1)
 }
 
-/** A reply that its vendor paused is no cut one: the model continues it. */
 const isCutShort = ({ finishReason, outcome }: Turn): boolean =>
-  outcome?.type === "corrective" &&
-  outcome.reason === "cut" &&
-  finishReason !== "stop" &&
-  finishReason !== "tool-calls" &&
-  finishReason !== "pause"
+  outcome?.type === "corrective" && outcome.reason === "cut" && finishReason !== "stop" && finishReason !== "tool-calls"
+
+/** Returns the text of the paused replies that the current turn continues. A message of the host begins anew. */
+export const pausedText = (state: RunState): string => {
+  const turns = turnLog(state)
+  if (turns.last()?.outcome?.type !== "pause") return ""
+  let next = state.currentTurn
+  let from = turns.length
+  while (next?.steering === undefined && turns.array[from - 1]?.outcome?.type === "pause") next = turns.array[--from]
+  return turns.array
+    .slice(from)
+    .flatMap(({ message }) => message?.content ?? [])
+    .map((part) => (part.type === "text" ? part.text : ""))
+    .join("")
+}
 
 /** Returns the text of the newest reply with text, among the last ten. Empty if there is none. */
 export const lastText = (state: RunState): string =>

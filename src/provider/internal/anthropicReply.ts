@@ -67,7 +67,8 @@ const makeBlocks = (reply: Reply) => {
       blocks.forEach((block, index) => {
         start(index, block)
         stop(index)
-      })
+      }),
+    pause: () => hosted.pause()
   }
 }
 
@@ -114,17 +115,34 @@ class Hosted {
     this.#reply.keep(fragment.length)
   }
 
+  /** Reads a result. Its call is in the reply before this one if the vendor paused between them. */
   end(result: Fields | undefined): void {
     const id = text(result, "tool_use_id")
-    const use = this.#byId.get(id ?? "")
-    if (result === undefined || use === undefined) return
-    const input = jsonObject(use.params === "" ? use.block["input"] : parse(use.params))
+    if (result === undefined || id === undefined) return
+    const use = this.#byId.get(id)
+    this.#byId.delete(id)
     const isError = string(fields(result, "content"), "type")?.endsWith("_error") === true
     const sources = list(result, "content").map((page) => ({ url: text(page, "url"), title: text(page, "title") }))
-    const call = { id, name: string(use.block, "name") ?? "", input, isError, sources }
-    this.#reply.hosted(call, name, [{ ...use.block, input }, result])
+    if (use === undefined) {
+      const tool = (string(result, "type") ?? "").replace(/_tool_result$/, "")
+      this.#reply.hosted({ id, name: tool, input: {}, isError, sources, only: "result" }, name, [result])
+      return
+    }
+    const call = { id, name: string(use.block, "name") ?? "", input: inputOf(use), isError, sources }
+    this.#reply.hosted(call, name, [{ ...use.block, input: call.input }, result])
+  }
+
+  /** Reports the calls without a result, which the vendor runs once the paused reply is sent back. */
+  pause(): void {
+    for (const [id, use] of this.#byId) {
+      const call = { id, name: string(use.block, "name") ?? "", input: inputOf(use), only: "call" } as const
+      this.#reply.hosted(call, name, [{ ...use.block, input: call.input }])
+    }
+    this.#byId.clear()
   }
 }
+
+const inputOf = ({ block, params }: Use) => jsonObject(params === "" ? block["input"] : parse(params))
 
 /** Reads events and whole messages. */
 export const decoder = (reply: Reply): Decoder => {
@@ -135,12 +153,14 @@ export const decoder = (reply: Reply): Decoder => {
   let first: Fields | undefined
   const blocks = makeBlocks(reply)
 
-  const finish = (given: FinishReason) =>
+  const finish = (given: FinishReason) => {
+    if (given === "pause") blocks.pause()
     reply.finish(
       given,
       counts.usage,
       stopSequence === undefined ? unknownReason(name, given, told) : { [name]: { stopSequence } }
     )
+  }
 
   const stopped = (of: Fields | undefined) => {
     const given = text(of, "stop_reason")

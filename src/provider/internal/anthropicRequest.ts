@@ -25,15 +25,24 @@ export const media: Media = {
   document: { types: ["application/pdf", "text/plain"], urls: true }
 }
 
-/** A message, its blocks as JSON text. */
+/** A block as JSON text. */
+interface WireBlock {
+  readonly text: string
+  /** The id of a call that Anthropic runs. */
+  readonly calls?: string | undefined
+  /** The id of the call whose result it is. */
+  readonly answers?: string | undefined
+  readonly isMarked?: boolean
+}
+
 interface WireMessage {
   readonly role: "system" | "user" | "assistant"
   /** Whether these are native results, which are merged with the results of adjacent messages. */
   readonly isResults: boolean
   readonly text: string
-  readonly blocks: ReadonlyArray<string>
+  readonly blocks: ReadonlyArray<WireBlock>
   /** Media that the model made. Messages of the model cannot hold media, so a user message shows them. */
-  readonly made: ReadonlyArray<string>
+  readonly made: ReadonlyArray<WireBlock>
 }
 
 export const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireMessage => {
@@ -49,8 +58,17 @@ export const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireM
   }
 }
 
-const written = (pieces: ReadonlyArray<Piece>): ReadonlyArray<string> =>
-  toBlocks(pieces).map((block) => JSON.stringify(block))
+const written = (pieces: ReadonlyArray<Piece>): ReadonlyArray<WireBlock> => toBlocks(pieces).map(writtenBlock)
+
+const writtenBlock = (block: JsonObject): WireBlock => {
+  const type = text(block, "type")
+  const isHosted = type !== "tool_use" && type !== "tool_result"
+  return {
+    text: JSON.stringify(block),
+    ...(isHosted && type?.endsWith("tool_use") ? { calls: text(block, "id") } : {}),
+    ...(isHosted ? { answers: text(block, "tool_use_id") } : {})
+  }
+}
 
 const toBlocks = (pieces: ReadonlyArray<Piece>): ReadonlyArray<JsonObject> => {
   const blocks: Array<JsonObject> = []
@@ -197,33 +215,56 @@ const toSystem = (
   return [{ type: "text", text: system, cache_control: mark }]
 }
 
+/** Adjacent messages of the model are one, as a reply is that was paused; so are adjacent results. */
 const toMessages = (
   messages: ReadonlyArray<WireMessage>,
   marks: ReadonlySet<number>,
   mark: JsonObject
 ): ReadonlyArray<string> => {
-  const written: Array<string> = []
-  let blocks: Array<string> = []
-  for (let index = 0; index < messages.length; index++) {
-    const message = messages[index]
+  const turns: Array<{ readonly kind: "assistant" | "user" | "results"; readonly blocks: Array<WireBlock> }> = []
+  messages.forEach(({ blocks, isResults, made, role }, index) => {
     // An empty message is rejected, so a reply of the model without content is left out.
-    if (message === undefined || message.role === "system") continue
-    if (message.blocks.length === 0) {
-      if (message.made.length > 0) written.push(`{"role":"user","content":[${message.made.join(",")}]}`)
-      continue
+    if (role !== "system" && blocks.length > 0) {
+      const kind = isResults ? "results" : role
+      let turn = turns.at(-1)
+      if (turn === undefined || turn.kind !== kind || kind === "user") turns.push((turn = { kind, blocks: [] }))
+      for (const block of blocks) turn.blocks.push(block)
+      // A reply that was paused goes back as it is, so the mark stands before it.
+      const isOpen = kind === "assistant" && index === messages.length - 1
+      const { blocks: own } = (isOpen ? turns.at(-2) : undefined) ?? turn
+      if (marks.has(index)) own.push(marked(own.pop(), mark))
     }
-    for (const block of message.blocks) blocks.push(block)
-    if (marks.has(index)) blocks.push(marked(blocks.pop(), mark))
-    if (message.isResults && messages[index + 1]?.isResults === true) continue
-    written.push(`{"role":"${message.role}","content":[${blocks.join(",")}]}`)
-    if (message.made.length > 0) written.push(`{"role":"user","content":[${message.made.join(",")}]}`)
-    blocks = []
-  }
-  return written
+    if (made.length > 0) turns.push({ kind: "user", blocks: [...made] })
+  })
+  return turns.flatMap(({ blocks, kind }, index) => {
+    const kept = kind === "assistant" ? paired(blocks, index === turns.length - 1) : blocks
+    const role = kind === "assistant" ? kind : "user"
+    return kept.length === 0 ? [] : [`{"role":"${role}","content":[${kept.map(({ text }) => text).join(",")}]}`]
+  })
 }
 
-const marked = (block = "{}", mark: JsonObject): string =>
-  `${block.slice(0, -1)},"cache_control":${JSON.stringify(mark)}}`
+/**
+ * Leaves out calls of Anthropic's own tools without a result, and results without a call. Calls at the end of the
+ * conversation stay: Anthropic runs them and continues the reply that it paused.
+ */
+const paired = (blocks: ReadonlyArray<WireBlock>, isLast: boolean): ReadonlyArray<WireBlock> => {
+  if (!blocks.some(({ answers, calls }) => (answers ?? calls) !== undefined)) return blocks
+  const open = new Set<string>()
+  const answered = new Set<string>()
+  const kept = blocks.filter(({ answers, calls }) => {
+    if (calls !== undefined) open.add(calls)
+    if (answers === undefined) return true
+    if (!open.delete(answers)) return false
+    answered.add(answers)
+    return true
+  })
+  return isLast ? kept : kept.filter(({ calls }) => calls === undefined || answered.has(calls))
+}
+
+const marked = (block: WireBlock = { text: "{}" }, mark: JsonObject): WireBlock =>
+  block.isMarked === true
+    ? block
+    : { ...block, isMarked: true, text: `${block.text.slice(0, -1)},"cache_control":${JSON.stringify(mark)}}` }
 
 /** The features of a model by its id: newer Claude models think differently and accept no sampling options. */
 type Traits = ReturnType<typeof traits>

@@ -50,12 +50,18 @@ export const fitting = (rules: VendorRules): ((request: Request) => Fitted) => {
     const placed =
       request.tools.length === 0 || isInPlace(messages, isOrdered) ? undefined : inPlace(messages, isOrdered)
     const first = rules.userFirst ? beginning(placed?.map(({ message }) => message) ?? messages) : undefined
+    const last = placed?.at(-1)?.message ?? messages.at(-1)
+    const isOpen = rules.userLast === true && last?.role === "assistant"
     const names = namesFor(rules, request)
-    if (placed === undefined && first === undefined && names === undefined) return { request, names: noNames }
+    if (placed === undefined && first === undefined && !isOpen && names === undefined) {
+      return { request, names: noNames }
+    }
     const all = placed ?? messages.map((message, from) => ({ message, from }))
     const at = first ?? 0
-    const begun =
-      first === undefined ? all : [...all.slice(0, at), { message: opening, from: undefined }, ...all.slice(at)]
+    const begun = [
+      ...(first === undefined ? all : [...all.slice(0, at), { message: opening, from: undefined }, ...all.slice(at)]),
+      ...(isOpen ? [{ message: closing, from: undefined }] : [])
+    ]
     const back = new Map<string, string>()
     return {
       names: back,
@@ -129,8 +135,7 @@ const partsOf = perObject(({ content }: Message): Parts => {
 const callsOf = (message: Message): Parts["calls"] => partsOf(message).calls
 
 /**
- * Returns whether every call has its one result right after it, in the order of the calls if `isOrdered` is set. Calls of
- * the last message have none yet.
+ * Returns whether every call has its one result right after it, in the order of the calls if `isOrdered` is set.
  */
 const isInPlace = (messages: ReadonlyArray<Message>, isOrdered: boolean): boolean => {
   const seen = new Set<string>()
@@ -149,8 +154,7 @@ const isInPlace = (messages: ReadonlyArray<Message>, isOrdered: boolean): boolea
       open.add(id)
     }
   }
-  const last = messages.at(-1)
-  return open.size === 0 || (last !== undefined && open.size === callsOf(last).length)
+  return open.size === 0
 }
 
 /** A message, and its index in the request. Undefined if it was added. */
@@ -233,8 +237,7 @@ const turnOf = (
     const others = message.content.filter((part) => part.type !== "tool_result" || !own.includes(part))
     if (others.length > 0) rest.push({ message: withoutResults({ role: "user", content: others }), from: undefined })
   }
-  const isLast = at === messages.length - 1
-  for (const id of isLast ? [] : open) results.push({ message: unanswered(ids.get(id) ?? id), from: undefined })
+  for (const id of open) results.push({ message: unanswered(ids.get(id) ?? id), from: undefined })
   return { calling: { message: calling, from: at }, results, rest }
 }
 
@@ -294,7 +297,7 @@ const asText = perObject(({ content, role, ...message }: Message): Message => ({
   )
 }))
 
-// ---------------------------------------------------------------- the beginning
+// ---------------------------------------------------------------- the beginning and the end
 
 /** Returns where a message of the user is missing before the first one of the model. */
 const beginning = (messages: ReadonlyArray<Message>): number | undefined => {
@@ -303,6 +306,8 @@ const beginning = (messages: ReadonlyArray<Message>): number | undefined => {
 }
 
 const opening: Message = Messages.user("(The conversation begins here.)")
+
+const closing: Message = Messages.user("Continue.")
 
 const movedTo = (breakpoints: ReadonlyArray<number>, placed: ReadonlyArray<Placed>): ReadonlyArray<number> =>
   breakpoints.flatMap((index) => {

@@ -24,6 +24,8 @@ export interface Ran {
   readonly input: JsonObject
   readonly isError?: boolean
   readonly sources?: ReadonlyArray<{ readonly url: string | undefined; readonly title: string | undefined }>
+  /** The part of the call that this reply holds, if its vendor paused before the result. Default: both. */
+  readonly only?: "call" | "result"
 }
 
 /** A passage that a reply cites. */
@@ -175,10 +177,19 @@ export class Reply {
     )
     this.#size += JSON.stringify([input, items, sources]).length
     this.#close()
-    this.out.push(
-      { type: "tool-call", id, name, params: input, providerExecuted: true },
-      { type: "tool-result", id, name, result: { sources }, isFailure: isError, providerExecuted: true }
-    )
+    if (ran.only !== "result") {
+      this.out.push({ type: "tool-call", id, name, params: input, providerExecuted: true })
+    }
+    if (ran.only !== "call") {
+      this.out.push({
+        type: "tool-result",
+        id,
+        name,
+        result: { sources },
+        isFailure: isError,
+        providerExecuted: true
+      })
+    }
     if (items.length > 0) this.endThinking({ [provider]: { items: items.map(jsonObject) } })
   }
 

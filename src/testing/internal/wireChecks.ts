@@ -31,6 +31,7 @@ export const violationsIn = (wire: Wire, body: unknown): ReadonlyArray<Violation
   for (const turn of reading.turns) checkTurn(rules, turn, report)
   checkIds(rules, reading.turns, report)
   checkResults(rules, reading.turns, report)
+  checkHosted(reading.turns, report)
   checkOrder(rules, reading.turns, report)
   checkMarks(rules, reading.turns, report)
   checkImages(rules, reading.turns, report)
@@ -171,6 +172,19 @@ const answersOf = (call: Call, calls: ReadonlyArray<Call>, answers: ReadonlyArra
   return answer === undefined || (answer.name !== undefined && answer.name !== call.name) ? [] : [answer, ...more]
 }
 
+/** Checks that a call that the vendor ran stands with its result. It may be open at the end, where the vendor goes on. */
+const checkHosted = (turns: ReadonlyArray<Turn>, report: Report): void =>
+  turns.forEach(({ parts }, at) => {
+    const open = new Map<string, string>()
+    for (const part of parts) {
+      if (part.kind !== "hosted") continue
+      if (!part.isResult) open.set(part.id, part.path)
+      else if (!open.delete(part.id)) report("results", part.path, "the result has no call of the vendor before it")
+    }
+    if (at === turns.length - 1) return
+    for (const path of open.values()) report("results", path, "the vendor ran the call, and its result is missing")
+  })
+
 // ---------------------------------------------------------------- order
 
 const checkOrder = (rules: VendorRules, turns: ReadonlyArray<Turn>, report: Report): void => {
@@ -178,6 +192,8 @@ const checkOrder = (rules: VendorRules, turns: ReadonlyArray<Turn>, report: Repo
   const first = said[0]
   if (first === undefined) report("shape", "", "nothing is said")
   if (rules.userFirst && first?.role === "model") report("userFirst", first.path, "the model speaks first")
+  const end = said.at(-1)
+  if (rules.userLast && end?.role === "model") report("userLast", end.path, "the model speaks last")
   said.forEach(({ parts, path, role }, at) => {
     const last = parts.at(-1)
     if (rules.needsItemAfterReasoning && last?.kind === "reasoning") {

@@ -19,6 +19,8 @@ export type Part = { readonly path: string; readonly hasMark: boolean } & (
       readonly parts: ReadonlyArray<Part>
     }
   | { readonly kind: "reasoning"; readonly type: string; readonly isSigned: boolean }
+  /** A call that the vendor ran itself, or its result. */
+  | { readonly kind: "hosted"; readonly id: string; readonly isResult: boolean }
   | { readonly kind: "other"; readonly type: string }
 )
 
@@ -105,6 +107,9 @@ const anthropicPart = ({ item, path }: Item): Part => {
     case "redacted_thinking":
       return { ...at, kind: "reasoning", type, isSigned: nameOf(item["data"]) !== "" }
     default:
+      if (type.endsWith("_tool_use")) return { ...at, kind: "hosted", id: nameOf(item["id"]), isResult: false }
+      if (type.endsWith("_tool_result"))
+        return { ...at, kind: "hosted", id: nameOf(item["tool_use_id"]), isResult: true }
       return { ...at, kind: "other", type }
   }
 }
@@ -116,8 +121,10 @@ const anthropic: Reader = (body) => {
     path,
     parts: contentOf(item["content"], `${path}.content`, anthropicPart)
   }))
+  // Anthropic joins neighbouring messages of one side.
+  const turns = joined(messages, ["model"])
   return {
-    turns: system.length === 0 ? messages : [{ role: "system", path: "system", parts: system }, ...messages],
+    turns: system.length === 0 ? turns : [{ role: "system", path: "system", parts: system }, ...turns],
     tools: toolsIn(body["tools"], "tools", (tool) => tool["input_schema"] !== undefined)
   }
 }
