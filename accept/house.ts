@@ -88,7 +88,7 @@ const journey = (name: string, title: string, bound: number) =>
 const eventTypes = (pattern: RegExp) => [
   ...new Set(
     code
-      .filter(({ file }) => /^Run(?:Event|Record|Model)\.ts$/.test(file))
+      .filter(({ file }) => /^(?:RunEvent|internal\/state\/recordSchema)\.ts$/.test(file))
       .flatMap(({ text }) => [...text.matchAll(pattern)].map(([, type = ""]) => type))
   )
 ]
