@@ -89,5 +89,8 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/A2a.test.ts",
     "test/cluster/databases.test.ts"
   ]),
+  ofFiles(tested, "a page of useChat that is reloaded has the message that it had live", [
+    "test/http/uiReload.test.ts"
+  ]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

@@ -256,7 +256,7 @@ describe("AgUi", () => {
       const agent = agentOf(url)
       const asked = yield* Effect.forkChild(send(agent, "Ask."))
       yield* Queue.offer(pieces, "I ask.\n")
-      // From here on the page follows live: the state of an agent is not stored.
+      // From here on the page follows live: that an agent runs is not stored.
       yield* until(() => said(agent).some((message) => message.startsWith("assistant: I ask.")))
       yield* Queue.offerAll(pieces, [command("helper", "Who is it?"), ""])
       const received = yield* Fiber.join(asked)
@@ -267,7 +267,7 @@ describe("AgUi", () => {
         )
       assert.strictEqual(activities().length, 1)
       assert.deepInclude(activities()[0]?.[1], { agent: "helper", status: "completed" })
-      assert.strictEqual(received.events.filter(({ type }) => type === "ACTIVITY_SNAPSHOT").length, 2)
+      assert.strictEqual(received.events.filter(({ type }) => type === "ACTIVITY_SNAPSHOT").length, 3)
       const planned = yield* send(agent, "Plan.")
       assert.isUndefined(planned.error)
       assert.deepStrictEqual(

@@ -93,22 +93,6 @@ describe("the message of a run in a page", () => {
       ])
     })
   )
-
-  it("takes a task of a plan that began before the message for no agent", () => {
-    const scope = { runId: "one", rootRunId: "one", step: 0, depth: 0, taskId: undefined, at: 0 }
-    const task = (id: string): RunEvent.RunEvent => ({
-      ...scope,
-      type: "task_start",
-      id,
-      callId: "one:t1/a",
-      childRunId: "one:t1/a",
-      input: "go",
-      dependsOn: []
-    })
-    const typesOf = (id: string) => new UiFold({ urlOf: (id) => id }).push(task(id)).map(({ type }) => type)
-    assert.notInclude(typesOf("a"), "data-agent")
-    assert.include(typesOf("one:t1/a"), "data-agent")
-  })
 })
 
 describe("the metadata of a message", () => {

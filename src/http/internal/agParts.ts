@@ -84,6 +84,11 @@ export class AgParts {
           : [this.#result(toolCallId, textOf(chunk["output"]))]
       case "tool-output-denied":
         return [this.#result(toolCallId, "The call was refused.")]
+      case "tool-input-error":
+        return [
+          ...this.#whole(toolCallId, wordOf(chunk, "toolName"), chunk["input"]),
+          this.#result(toolCallId, wordOf(chunk, "errorText"))
+        ]
       case "tool-output-error":
         return [this.#result(toolCallId, wordOf(chunk, "errorText"))]
       default:

@@ -5,12 +5,13 @@
  * repeated when the reply is stored. Pure except for its own state: the same events give the same chunks.
  */
 
-import type { Call } from "../../Call.ts"
+import type { Call, CallOutcome } from "../../Call.ts"
+import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { DialectName } from "../../Dialect.ts"
-import type { Json } from "../../kit/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 import { isJsonObject, plain } from "../../kit/json.ts"
-import type { ModelCompleted, RunEvent, ToolCallStarted, TaskRef } from "../../RunEvent.ts"
+import type { ModelCompleted, RunEvent, ToolCallStarted } from "../../RunEvent.ts"
 import type { Question } from "../../RunModel.ts"
 import * as Usage from "../../Usage.ts"
 import { type Chunk, chunk, data, filesOf, finishReason, ofOutcome, sourcesOf } from "./uiChunk.ts"
@@ -30,14 +31,15 @@ export class UiFold {
   /** Calls that a person was asked about. */
   readonly #asked = new Set<string>()
   /** Calls that the page knows as tool parts. */
-  readonly #known = new Set<string>()
-  /** Tasks of plans, which the page knows as data parts. */
-  readonly #tasks = new Map<string, Call>()
+  readonly #known = new Map<string, Pick<Call, "name" | "input">>()
+  /** Data parts of tasks and called agents by their calls, which each new state replaces. */
+  readonly #tasks = new Map<string, TaskPart>()
   #dialect: DialectName = "blocks"
   #usage = Usage.zero
   /** Undefined until the price of a reply is known. */
   #costUsd: number | undefined
   #turns = 0
+  #turnId = ""
   #reason: string | undefined
 
   constructor({ urlOf }: Options) {
@@ -50,6 +52,7 @@ export class UiFold {
       case "run_started":
         return [chunk("start", { messageId: event.runId, messageMetadata: { runId: event.runId, agent: event.agent } })]
       case "turn_started":
+        this.#turnId = event.turnId
         return [chunk("start-step")]
       case "turn_prepared":
         this.#dialect = event.dialect
@@ -68,7 +71,10 @@ export class UiFold {
       case "turn_completed":
         return [chunk("finish-step")]
       case "agent_changed":
-        return [data("agent", event.callId, { from: event.from, to: event.to, status: "handed over" })]
+        return [
+          data("agent", event.callId, { from: event.from, to: event.to, status: "handed over" }),
+          metadata({ agent: event.to })
+        ]
       case "paused":
         return [...this.#questions(questionsIn(event.metadata)), this.#finish("tool-calls")]
       case "run_completed":
@@ -94,11 +100,7 @@ export class UiFold {
       case "skill_progress":
         return this.#progress(event)
       case "task_start":
-        return this.#taskIs(event, "running")
-      case "task_complete":
-        return this.#taskIs(event, "completed")
-      case "task_error":
-        return this.#taskIs(event, "failed")
+        return this.#taskIs(event.callId, "running")
       default:
         return []
     }
@@ -128,23 +130,35 @@ export class UiFold {
     if (isRefused) this.#reply.reset()
     return [
       ...before,
-      ...this.#reply.complete(message.content, this.#dialect),
+      // A native call stands where the model wrote it, as it does while the reply is streamed.
+      ...this.#reply.complete(message.content, this.#dialect, (callId) =>
+        calls.filter((call) => call.callId === callId).flatMap((call) => this.#input(call))
+      ),
       ...filesOf(message.content, this.#urlOf),
       ...sourcesOf(message.content),
       ...(outcome.type === "workflow"
         ? [data("plan", event.runId, { goal: outcome.plan.goal, tasks: calls.map(({ name }) => name ?? "") })]
         : []),
-      ...calls.flatMap((call) => this.#called(call))
+      ...calls.flatMap((call) => (this.#known.has(call.callId) ? this.#task(call) : this.#called(call))),
+      metadata(this.#spent())
     ]
   }
 
   #called(call: Call): ReadonlyArray<Chunk> {
-    if (call.kind === "task") {
-      this.#tasks.set(call.callId, call)
-      return [task(call, "pending")]
-    }
-    this.#known.add(call.callId)
-    return [input(call.callId, call.name, call.input)]
+    return call.kind === "task" ? this.#task(call) : [...this.#input(call), ...this.#task(call)]
+  }
+
+  #input({ callId, input, name }: Call): ReadonlyArray<Chunk> {
+    this.#known.set(callId, { name, input })
+    return [available(callId, name, input)]
+  }
+
+  /** Shows a task or a called agent. Other calls are tool parts alone. */
+  #task(call: Call): ReadonlyArray<Chunk> {
+    const part = taskPart(this.#turnId, call)
+    if (part === undefined) return []
+    this.#tasks.set(call.callId, part)
+    return this.#taskIs(call.callId, "pending")
   }
 
   #questions(questions: ReadonlyArray<Question>): ReadonlyArray<Chunk> {
@@ -153,10 +167,10 @@ export class UiFold {
       if (answer !== undefined || this.#asked.has(callId)) return []
       this.#asked.add(callId)
       const isKnown = this.#known.has(callId)
-      this.#known.add(callId)
+      this.#known.set(callId, { name, input: question.input })
       const request = chunk("tool-approval-request", { approvalId: callId, toolCallId: callId, reason })
       const form = asking === undefined ? [] : [data("form", callId, { ...asking })]
-      return [...(isKnown ? [] : [input(callId, name, question.input)]), ...form, request]
+      return [...(isKnown ? [] : [available(callId, name, question.input)]), ...form, request]
     })
   }
 
@@ -165,38 +179,65 @@ export class UiFold {
     return change.type === "rewrite" ? this.#called(change.call) : this.#ended(callId, change.result)
   }
 
-  #ended(callId: string, result: Parameters<typeof ofOutcome>[1]): ReadonlyArray<Chunk> {
-    const done = this.#tasks.get(callId)
-    if (done !== undefined) return [task(done, result.error === undefined ? "completed" : "failed")]
-    if (!this.#known.has(callId)) return []
-    return [ofOutcome(callId, result, this.#asked.has(callId)), ...filesOf(contentsOf(result.output), this.#urlOf)]
+  #ended(callId: string, result: CallOutcome): ReadonlyArray<Chunk> {
+    const { error, output } = result
+    const task = this.#taskIs(callId, error === undefined ? "completed" : "failed")
+    const call = this.#known.get(callId)
+    if (call === undefined) return task
+    const outcome =
+      error !== undefined && inputErrors.has(error.name)
+        ? refused(callId, call, error.message)
+        : ofOutcome(callId, result, this.#asked.has(callId))
+    return [...task, outcome, ...filesOf(contentsOf(output), this.#urlOf)]
   }
 
-  /** Returns the state of a called agent, or of a task of a plan, which ends with its call. */
-  #taskIs({ agent, callId, childRunId, id }: TaskRef, status: "running" | "completed" | "failed") {
-    if (id === callId) return [data("agent", callId, { agent: agent ?? null, runId: childRunId, status })]
-    const planned = this.#tasks.get(callId)
-    return planned !== undefined && status === "running" ? [task(planned, status)] : []
+  #taskIs(callId: string, status: "pending" | "running" | "completed" | "failed"): ReadonlyArray<Chunk> {
+    const part = this.#tasks.get(callId)
+    return part === undefined ? [] : [data(part.name, callId, { ...part.data, status })]
   }
 
   #finish(reason: string): Chunk {
+    return chunk("finish", { finishReason: reason, messageMetadata: this.#spent() })
+  }
+
+  /** Returns what the message has used so far. */
+  #spent(): JsonObject {
     const { cachedTokens: cachedInputTokens, inputTokens, outputTokens, reasoningTokens } = this.#usage
     const totalTokens = inputTokens + outputTokens
     const usage = { inputTokens, outputTokens, totalTokens, cachedInputTokens, reasoningTokens }
     // Without a price the cost is unknown, not zero.
     const cost = this.#costUsd === undefined ? {} : { costUsd: this.#costUsd }
-    const messageMetadata = { usage, ...cost, turns: this.#turns }
-    return chunk("finish", { finishReason: reason, messageMetadata })
+    return { usage, ...cost, turns: this.#turns }
   }
 }
 
 type SkillProgress = Extract<RunEvent, { readonly type: "skill_progress" }>
 
-const input = (toolCallId: string, name: string | null, value: Json): Chunk =>
-  chunk("tool-input-available", { toolCallId, toolName: name ?? "unknown", input: value })
+const metadata = (messageMetadata: JsonObject): Chunk => chunk("message-metadata", { messageMetadata })
 
-const task = ({ callId, input: given, name }: Call, status: string): Chunk =>
-  data("task", callId, { name: name ?? "", status, input: isJsonObject(given) ? (given["input"] ?? null) : given })
+const available = (toolCallId: string, name: string | null, input: Json): Chunk =>
+  chunk("tool-input-available", { toolCallId, toolName: name ?? "unknown", input })
+
+/** The errors of calls whose input cannot be used. */
+const inputErrors: ReadonlySet<string> = new Set(["InvalidArguments", "MissingName"])
+
+const refused = (toolCallId: string, { input, name }: Pick<Call, "name" | "input">, errorText: string): Chunk =>
+  chunk("tool-input-error", { toolCallId, toolName: name ?? "unknown", input, errorText })
+
+/** The data part of a task or a called agent, without its status. */
+interface TaskPart {
+  readonly name: "task" | "agent"
+  readonly data: JsonObject
+}
+
+const taskPart = (turnId: string, call: Call): TaskPart | undefined => {
+  const runId = Calls.childRunId(turnId, call)
+  if (runId === undefined) return undefined
+  const { input, kind, name } = call
+  return kind === "agent"
+    ? { name: "agent", data: { agent: name, runId } }
+    : { name: "task", data: { name: name ?? "", input: isJsonObject(input) ? (input["input"] ?? null) : input } }
+}
 
 const contentsOf = (output: ReadonlyArray<Content> = []): ReadonlyArray<Content> =>
   output.flatMap((content) => (content.type === "tool_result" ? content.content : [content]))

@@ -61,24 +61,39 @@ export class UiReply {
       case "reasoning-end":
         return this.close()
       case "tool-params-start":
-        this.#started.push(part.id)
-        return [...this.close(), chunk("tool-input-start", { toolCallId: part.id, toolName: part.name })]
+        return this.#begin(part.id, part.name)
       case "tool-params-delta":
-        return this.#started.includes(part.id)
-          ? [chunk("tool-input-delta", { toolCallId: part.id, inputTextDelta: part.delta })]
-          : []
+        return this.#started.includes(part.id) ? [inputDelta(part.id, part.delta)] : []
+      case "tool-call":
+        // A call whose input was not streamed. The vendor's own calls are no parts of the message.
+        return part.providerExecuted === true || this.#started.includes(part.id)
+          ? []
+          : [...this.#begin(part.id, part.name), inputDelta(part.id, JSON.stringify(part.params))]
       default:
         return []
     }
   }
 
-  /** Adds the parts of a whole reply that were not streamed, and begins the next reply. */
-  complete(content: ReadonlyArray<Content>, dialect: DialectName): ReadonlyArray<Chunk> {
+  #begin(toolCallId: string, toolName: string): ReadonlyArray<Chunk> {
+    this.#started.push(toolCallId)
+    return [...this.close(), chunk("tool-input-start", { toolCallId, toolName })]
+  }
+
+  /**
+   * Adds the parts of a whole reply that were not streamed, in its order, and begins the next reply. `called` returns the
+   * chunks of a native call.
+   */
+  complete(
+    content: ReadonlyArray<Content>,
+    dialect: DialectName,
+    called: (callId: string) => ReadonlyArray<Chunk>
+  ): ReadonlyArray<Chunk> {
     const chunks = [...this.close()]
     this.#passed = this.#sent
     for (const part of content) {
       if (part.type === "thinking" && !part.redacted) chunks.push(...this.#delta("reasoning", part.content))
       else if (part.type === "text") chunks.push(...this.#whole(part.text, dialect))
+      else if (part.type === "tool_use") chunks.push(...called(part.callId))
       chunks.push(...this.close())
     }
     this.reset()
@@ -132,3 +147,6 @@ export class UiReply {
 }
 
 const nothing: { readonly [K in Kind]: number } = { text: 0, reasoning: 0 }
+
+const inputDelta = (toolCallId: string, inputTextDelta: string): Chunk =>
+  chunk("tool-input-delta", { toolCallId, inputTextDelta })
