@@ -2,7 +2,8 @@
 // hundred, so the code of each room is one file: the heart, each door, and the command line.
 //
 // - `dist/internal/heart.js` and `dist/<door>/internal/<door>.js` hold the code, with its identifiers as written.
-// - `dist/Plan.js` and all other public modules re-export their part by name, so bundlers drop what is not used.
+// - `dist/Plan.js` and all other public modules re-export their part by name, and calls that make values are marked as
+//   pure, so bundlers drop what is not used.
 // - `dist/cli` holds the command line. What a command loads lazily is a file of its own.
 // - Declarations stand beside the public modules as tsc writes them.
 //
@@ -12,6 +13,7 @@ import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join, posix, relative } from "node:path"
 import { fileURLToPath } from "node:url"
+import { markCalls } from "./pure.mjs"
 import { byLine } from "./sourceMap.mjs"
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..")
@@ -112,7 +114,7 @@ const bundle = async (room, folder, bundleOptions) => {
     }
   }
   const { outputFiles } = await build({ ...options, ...bundleOptions, plugins: [rooms] })
-  for (const { path, text } of outputFiles) write(path, path.endsWith(".map") ? byLine(text) : text)
+  for (const { path, text } of outputFiles) write(path, path.endsWith(".map") ? byLine(text) : markCalls(text))
 }
 
 const inDist = (file) => join(dist, file.replace(/\.ts$/, ".js"))
