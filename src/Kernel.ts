@@ -552,7 +552,7 @@ const prepare = Effect.fnUntraced(function* (
     parentRunId: undefined,
     depth: 0,
     taskId: undefined,
-    caller,
+    caller: yield* Starts.checkedCaller(caller),
     input: yield* media.admit(listOf(input)),
     history: yield* admitMedia(history, media, roomBefore(environment.limits), inline),
     context: yield* Team.encodeContext(agent, context)

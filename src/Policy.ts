@@ -28,7 +28,7 @@ import { askPolicy, decided, effectOf, shows } from "./internal/policy/decision.
 import { closeOver } from "./kit/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
 import { paramsOf } from "./internal/skill/skillInput.ts"
-import type { Answerers, Caller } from "./internal/words/caller.ts"
+import type { Answerers, Caller } from "./Caller.ts"
 import { ConfigInvalid } from "./KernelError.ts"
 import type { Made } from "./Skill.ts"
 

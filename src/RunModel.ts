@@ -13,7 +13,7 @@ import type { Message } from "./Message.ts"
 import type { FinishReason } from "./StreamPart.ts"
 import type * as Usage from "./Usage.ts"
 
-export type { Answerers, Caller } from "./internal/words/caller.ts"
+export type { Answerers, Caller } from "./Caller.ts"
 export type { Answer, OpenQuestion, Question } from "./internal/words/question.ts"
 
 // ---------------------------------------------------------------- models

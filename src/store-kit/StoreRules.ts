@@ -12,6 +12,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import { isSelected } from "../Caller.ts"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import * as RunCodec from "../RunCodec.ts"
 import { type RunRecord, type RunState, type Status, advance, answer, turnCount } from "../RunState.ts"
@@ -205,6 +206,7 @@ export const journalHeadOf = (state: RunState): JournalHead => ({
   rootRunId: state.rootRunId,
   parentRunId: state.parentRunId,
   agent: state.agent,
+  caller: state.caller,
   revision: state.revision,
   status: state.status,
   turns: turnCount(state),
@@ -263,6 +265,7 @@ export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.status === undefined || filter.status.includes(head.status.type)) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
+  isSelected(head.caller, filter) &&
   (filter.prefix === undefined || head.runId.startsWith(filter.prefix)) &&
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&
   (filter.roots !== true || head.parentRunId === undefined) &&

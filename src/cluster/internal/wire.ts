@@ -2,6 +2,7 @@
 
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { Caller } from "../../Caller.ts"
 import { Content } from "../../Content.ts"
 import { plain } from "../../kit/json.ts"
 import type { LiveEvent } from "../../store-kit/Follow.ts"
@@ -21,8 +22,6 @@ const answerFields = {
 } satisfies { readonly [field in keyof AnswerOfPerson]-?: unknown }
 
 const Answer = Schema.Struct(answerFields)
-
-const Caller = Schema.Struct({ id: Schema.String, roles: Schema.optionalKey(Schema.Array(Schema.String)) })
 
 const CallError = Schema.Struct({ name: Schema.String, message: Schema.String, recoverable: Schema.Boolean })
 

@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { randomUUID } from "node:crypto"
 import * as Storable from "../../kit/storable.ts"
+import { Caller } from "../../Caller.ts"
 import type { DuePart } from "../../store-kit/StateParts.ts"
 import type { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -37,8 +38,8 @@ export const read = Effect.fnUntraced(function* (
   if (kept === undefined) return undefined
   const status = Result.getOrUndefined(RunCodec.decodeStatus(JSON.stringify(kept.status)))
   if (status === undefined) return undefined
-  const { bytes, format: _, parentRunId, ...rest } = kept
-  return { head: { ...rest, status, parentRunId: parentRunId ?? undefined }, bytes }
+  const { bytes, caller, format: _, parentRunId, ...rest } = kept
+  return { head: { ...rest, status, caller, parentRunId: parentRunId ?? undefined }, bytes }
 })
 
 /** Replaces a head as a whole. */
@@ -113,6 +114,7 @@ const decode = Schema.decodeUnknownResult(
       rootRunId: Schema.String,
       parentRunId: Schema.NullOr(Schema.String),
       agent: Schema.String,
+      caller: Schema.optionalKey(Caller),
       revision: Schema.Natural,
       status: Schema.Unknown,
       turns: Schema.Natural,

@@ -11,7 +11,7 @@ import * as FormValues from "../../kit/formValues.ts"
 import type { Answer, Caller, Question, RunState } from "../../RunState.ts"
 import type { RunTree } from "../../store-kit/StoredRuns.ts"
 import { unanswered } from "../state/state.ts"
-import { mayAnswer } from "../words/caller.ts"
+import { mayAnswer } from "../../Caller.ts"
 
 /**
  * The giver of answers: a caller, a program that names none, or the kernel itself, whose decisions are not checked, such as

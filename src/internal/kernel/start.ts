@@ -9,11 +9,14 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { Caller } from "../../Caller.ts"
 import type { Content } from "../../Content.ts"
-import { ConfigInvalid, type RunError } from "../../KernelError.ts"
+import { AgentConfigInvalid, ConfigInvalid, type RunError } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"
 import type { Message } from "../../Message.ts"
-import type { Caller, RunRecord, RunResult } from "../../RunState.ts"
+import type { RunRecord, RunResult } from "../../RunState.ts"
+import * as Fault from "../../kit/fault.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { flat } from "../../kit/text.ts"
 import { ownContext } from "../run/askHooks.ts"
@@ -40,6 +43,17 @@ export interface Beginning {
   readonly input: ReadonlyArray<Content>
   readonly context: JsonObject
 }
+
+/** Returns the caller of a new run. Fails for one beyond its bounds. */
+export const checkedCaller = (given: Caller | undefined): Effect.Effect<Caller | undefined, AgentConfigInvalid> =>
+  given === undefined
+    ? Effect.undefined
+    : Effect.mapError(decodeCaller(given), (error) => {
+        const { path, reason } = Fault.ofSchema(error)
+        return new AgentConfigInvalid({ path: `caller${path.replaceAll("/", ".")}`, reason })
+      })
+
+const decodeCaller = Schema.decodeUnknownEffect(Caller)
 
 /** Starts a run and drives it to its end. */
 export const start = (environment: Environment, beginning: Beginning): Effect.Effect<RunResult<unknown>, RunError> =>

@@ -16,7 +16,7 @@ import { inTime, logIgnored } from "../../kit/foreignCode.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
 import { lazily } from "../../kit/schemas.ts"
 import { paramsOf } from "../skill/skillInput.ts"
-import { type Answerers, answerers, type Caller } from "../words/caller.ts"
+import { Answerers, type Caller } from "../../Caller.ts"
 
 /**
  * The decision of a policy about one call.
@@ -205,7 +205,7 @@ const refused: Decision = { _tag: "Denied", reason: "policy_error" }
 const isTime = (value: unknown): boolean =>
   Duration.isDuration(value) && Duration.isFinite(value) && !Duration.isNegative(value)
 
-const answerersGuard = lazily(() => Schema.is(Schema.Array(answerers())))
+const answerersGuard = lazily(() => Schema.is(Schema.Array(Answerers)))
 
 const isDecision = (value: unknown): boolean => {
   if (typeof value !== "object" || value === null || !("_tag" in value)) return false

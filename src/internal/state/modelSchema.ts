@@ -11,7 +11,7 @@ import * as Storable from "../../kit/storable.ts"
 import { Model } from "../../Model.ts"
 import { Plan } from "../../Plan.ts"
 import * as Calls from "../words/callSchema.ts"
-import { caller } from "../words/caller.ts"
+import { Caller } from "../../Caller.ts"
 import type { ContentCodec } from "../words/messageSchema.ts"
 import * as Messages from "../words/messageSchema.ts"
 import { dialectName, finishReason, generation } from "../words/modelCallSchema.ts"
@@ -216,7 +216,7 @@ export const stateFacts = lazily(() =>
     depth: Schema.Int,
     taskId: absent(Schema.String),
     /** The caller who started the run. */
-    caller: absent(caller()),
+    caller: absent(Caller),
     forkedFrom: absent(forkedFrom()),
     agent: Schema.String,
     /** The agent that the run was handed over to, and its first turn. Undefined: the agent it started with. */

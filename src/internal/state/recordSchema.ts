@@ -9,7 +9,7 @@ import { perObject } from "../../kit/perObject.ts"
 import { absent, lazily, type Mapping, mappedByType, otherwise, type TypeOf } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import * as Calls from "../words/callSchema.ts"
-import { caller } from "../words/caller.ts"
+import { Caller } from "../../Caller.ts"
 import type { ContentCodec } from "../words/messageSchema.ts"
 import * as Messages from "../words/messageSchema.ts"
 import { dialectName, finishReason } from "../words/modelCallSchema.ts"
@@ -28,7 +28,7 @@ export const events = {
       agent: Schema.String,
       parentRunId: absent(Schema.String),
       /** The caller who started the run. */
-      caller: Schema.optionalKey(caller()),
+      caller: Schema.optionalKey(Caller),
       /** The run this one was forked from, and the last revision they share. */
       forkedFrom: Schema.optionalKey(Model.forkedFrom()),
       messages: Messages.messages(content),

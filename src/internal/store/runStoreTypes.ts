@@ -8,6 +8,7 @@ import type * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { Call } from "../../Call.ts"
+import type { Caller, Selection } from "../../Caller.ts"
 import type { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "../../KernelError.ts"
 import type { Phase, RunRecord, RunState, Status } from "../../RunState.ts"
 
@@ -88,6 +89,8 @@ export interface RunHead {
   readonly rootRunId: string
   readonly parentRunId: string | undefined
   readonly agent: string
+  /** The caller who started the tree of the run. */
+  readonly caller: Caller | undefined
   readonly revision: number
   readonly status: RunStatus
   readonly turns: number
@@ -107,7 +110,7 @@ export interface RunHead {
  * @category models
  * @since 0.1.0
  */
-export interface RunFilter {
+export interface RunFilter extends Selection {
   readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   readonly agent?: string | undefined
   /**

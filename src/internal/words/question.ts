@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { lazily, type TypeOf } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import { Asking } from "./asking.ts"
-import { answerers } from "./caller.ts"
+import { Answerers } from "../../Caller.ts"
 import { ownId } from "./messageSchema.ts"
 
 /**
@@ -33,7 +33,7 @@ export const question = lazily(() =>
      */
     answerBy: Schema.optionalKey(Schema.Finite),
     /** Rules about who may answer; each must admit the caller. Absent: everyone who may see the run. */
-    answerers: Schema.optionalKey(Schema.Array(answerers())),
+    answerers: Schema.optionalKey(Schema.Array(Answerers)),
     answer: Schema.optionalKey(answer())
   })
 )

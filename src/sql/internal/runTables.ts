@@ -10,7 +10,9 @@
 
 import type * as Effect from "effect/Effect"
 import type * as SqlClient from "effect/sql/SqlClient"
+import type { Caller } from "../../Caller.ts"
 import type { StoreError } from "../../KernelError.ts"
+import * as Key from "./key.ts"
 import { migrate } from "./migrate.ts"
 
 /** Creates or migrates the tables. */
@@ -41,9 +43,15 @@ export interface Origin {
   readonly root: string
   readonly parent: string | null
   readonly agent: string
+  readonly tenant: string | null
+  readonly labels: ReadonlyArray<string>
   readonly facts: string
   readonly created_at: number
 }
+
+/** Returns the keys of labels. */
+export const labelKeys = (labels: Caller["labels"]): ReadonlyArray<string> =>
+  Object.entries(labels ?? {}).map((label) => Key.make(JSON.stringify(label)))
 
 /**
  * Appends a row to a run that has its status and ends just before it. Changes one row, or none if the run has another
@@ -85,13 +93,17 @@ export const appendPostgres = `
 WITH given AS MATERIALIZED (
   SELECT g.* FROM json_to_recordset($1::json) AS g (
     id text, first integer, records integer, body text, turns integer, detail text, at float8, status text,
-    root text, parent text, agent text, facts text, created_at float8, words text
+    root text, parent text, agent text, tenant text, labels json, facts text, created_at float8, words text
   ), set_config('lock_timeout', coalesce($3::text, current_setting('lock_timeout')), true)
 ), created AS (
-  INSERT INTO kernai_runs (id, root, parent, agent, facts, format, created_at, status)
-  SELECT id, root, parent, agent, facts, $2::integer, created_at, status FROM given WHERE first = 1 ORDER BY id
+  INSERT INTO kernai_runs (id, root, parent, agent, tenant, facts, format, created_at, status)
+  SELECT id, root, parent, agent, tenant, facts, $2::integer, created_at, status FROM given
+  WHERE first = 1 ORDER BY id
   ON CONFLICT (id) DO NOTHING
   RETURNING run, id
+), labelled AS (
+  INSERT INTO kernai_labels (run, label)
+  SELECT run, label FROM created JOIN given USING (id) CROSS JOIN LATERAL json_array_elements_text(labels) AS label
 ), begun AS (
   INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
   SELECT (run::bigint << 32) + 1, records, body, turns, detail, at FROM created JOIN given USING (id)
@@ -151,6 +163,7 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
     root ${types.text} NOT NULL,
     parent ${types.text},
     agent ${types.text} NOT NULL,
+    tenant ${types.text},
     facts TEXT NOT NULL,
     format INTEGER NOT NULL,
     created_at ${types.time} NOT NULL,
@@ -162,6 +175,9 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
   "CREATE INDEX kernai_runs_created_at ON kernai_runs (created_at)",
   "CREATE INDEX kernai_runs_status ON kernai_runs (status, created_at)",
   "CREATE INDEX kernai_runs_root ON kernai_runs (root)",
+  "CREATE INDEX kernai_runs_tenant ON kernai_runs (tenant, created_at) WHERE tenant IS NOT NULL",
+  `CREATE TABLE kernai_labels (run INTEGER, label ${types.text} NOT NULL, PRIMARY KEY (run, label))`,
+  "CREATE INDEX kernai_labels_label ON kernai_labels (label, run)",
   `CREATE TABLE kernai_journal (
     entry BIGINT PRIMARY KEY,
     records INTEGER NOT NULL,

@@ -10,6 +10,7 @@ import * as Schema from "effect/Schema"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
+import { Caller } from "../../Caller.ts"
 import { atMost, journalStatus, leaseOf, movedSince, searchWords, underLease } from "../../store-kit/StoreRules.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -61,12 +62,15 @@ const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<R
   )
 
 /** Returns the rows to read. For sorted rows, only the journals of the rows on the page are looked up. */
-const from = (sql: SqlClient, { order, prefix = "", updatedBefore }: RunFilter, selected: Fragment): Fragment =>
-  prefix === "" || updatedBefore !== undefined
+const from = (sql: SqlClient, filter: RunFilter, selected: Fragment): Fragment =>
+  !selectsFew(filter) || filter.updatedBefore !== undefined
     ? sql`${sql.literal(joined)} ${selected}`
     : sql`(SELECT * FROM kernai_runs AS r ${selected}) AS r
         JOIN kernai_journal AS j ON j.entry = ${sql.literal(Tables.lastEntry)}
-        ORDER BY created_at ${sql.literal(order === "oldest" ? "ASC" : "DESC")}, id`
+        ORDER BY created_at ${sql.literal(filter.order === "oldest" ? "ASC" : "DESC")}, id`
+
+/** Returns whether ids or labels select runs. They are sorted, so that the database need not scan all runs in their order. */
+const selectsFew = ({ labels, prefix = "" }: RunFilter): boolean => prefix !== "" || Tables.labelKeys(labels).length > 0
 
 /** Returns the columns of a head: the row of a run with the last row of its journal. */
 const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, since, turns, detail, at,
@@ -121,8 +125,8 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
   const columns = sql.literal(columnsOf(sql))
   const isOldest = filter.order === "oldest"
   const { prefix = "" } = filter
-  // The sum keeps the database from scanning all runs in this order if the ids select few of them.
-  const created = sql.literal(prefix === "" ? "created_at" : "created_at + 0")
+  // The sum keeps the database from using the index of this order.
+  const created = sql.literal(selectsFew(filter) ? "created_at + 0" : "created_at")
   const heads: Array<RunHead> = []
   const most = atMost(filter)
   let last = filter.after && { created_at: filter.after.createdAt, id: Key.make(filter.after.runId) }
@@ -145,10 +149,14 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
 })
 
 const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
-  const { agent, prefix = "", rootRunId, roots, search, status, unleased, updatedBefore } = filter
+  const { agent, labels, prefix = "", rootRunId, roots, search, status, tenant, unleased, updatedBefore } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
   if (status !== undefined) where.push(hasWord(sql, status))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
+  if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
+  for (const label of Tables.labelKeys(labels)) {
+    where.push(sql`run IN (SELECT run FROM kernai_labels WHERE label = ${label})`)
+  }
   if (prefix !== "") where.push(sql.or(Key.rangesOf(prefix).map((range) => isWithin(sql, range))))
   if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
   if (roots === true) where.push(sql`parent IS NULL`)
@@ -258,13 +266,14 @@ const Facts = Schema.fromJsonString(
     rootRunId: Schema.String,
     parentRunId: Schema.NullOr(Schema.String),
     agent: Schema.String,
+    caller: Schema.optionalKey(Caller),
     createdAt: Schema.Finite
   })
 )
 
 /** Encodes the fields of a head that never change. */
-export const facts = ({ agent, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
-  JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, createdAt })
+export const facts = ({ agent, caller, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
+  JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, caller, createdAt })
 
 const readRow = Schema.decodeUnknownResult(
   Schema.Struct({
@@ -285,7 +294,15 @@ const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
     Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, revision, since, turns, worker }) =>
       Result.map(RunCodec.decodeStatus(detail), (status) =>
         underLease(
-          { ...facts, parentRunId: facts.parentRunId ?? undefined, revision, status, turns, updatedAt: at },
+          {
+            ...facts,
+            caller: facts.caller,
+            parentRunId: facts.parentRunId ?? undefined,
+            revision,
+            status,
+            turns,
+            updatedAt: at
+          },
           worker === null || expires_at === null
             ? undefined
             : {

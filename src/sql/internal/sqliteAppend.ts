@@ -31,9 +31,19 @@ const insert = (sql: SqlClient, row: Tables.Row): Effect.Effect<boolean, SqlErro
   )
 
 /** Stores a new run without a journal. Returns no row for a run that exists. */
-const create = (sql: SqlClient, { id, status }: Tables.Row, origin: Tables.Origin) => sql`
-  INSERT INTO kernai_runs ${sql.insert({ ...origin, id, format: RunCodec.format, status })}
-  ON CONFLICT (id) DO NOTHING RETURNING run`
+const create = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  { id, status }: Tables.Row,
+  { labels, ...origin }: Tables.Origin
+) {
+  const created = yield* sql<{ readonly run: number }>`
+    INSERT INTO kernai_runs ${sql.insert({ ...origin, id, format: RunCodec.format, status })}
+    ON CONFLICT (id) DO NOTHING RETURNING run`
+  for (const { run } of created) {
+    for (const label of labels) yield* sql`INSERT INTO kernai_labels ${sql.insert({ run, label })}`
+  }
+  return created
+})
 
 /** Changes a run and appends to it in one transaction, which is rolled back if either is not possible. */
 const whole = (

@@ -68,12 +68,13 @@ const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
     errors += rowsOf(record).filter(({ tone }) => tone === "error").length
   }
   if (state === undefined) throw new Error("an exported journal has a record")
-  const { agent, createdAt, parentRunId, revision, rootRunId, runId, status, updatedAt } = state
+  const { agent, caller, createdAt, parentRunId, revision, rootRunId, runId, status, updatedAt } = state
   return {
     runId,
     rootRunId,
     parentRunId,
     agent,
+    caller,
     revision,
     createdAt,
     updatedAt,

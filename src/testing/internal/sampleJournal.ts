@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as assert from "node:assert/strict"
 import type { Call } from "../../Call.ts"
+import type { Caller } from "../../Caller.ts"
 import * as Contents from "../../Content.ts"
 import type { Content, Json, JsonObject } from "../../Content.ts"
 import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
@@ -31,6 +32,7 @@ export type Draft = PhaseEvent extends infer E
 /** Options of a sample run. */
 export interface Options {
   readonly agent?: string
+  readonly caller?: Caller
   readonly parentRunId?: string
   readonly rootRunId?: string
   readonly taskId?: string
@@ -79,6 +81,7 @@ export const begin = (runId: string, options: Options = {}): Writer => {
       type: "run_started",
       agent: options.agent ?? "agent",
       parentRunId: options.parentRunId,
+      ...(options.caller === undefined ? {} : { caller: options.caller }),
       messages: [{ role: "user", content: [Contents.text(options.input ?? "What is a fiber?")] }],
       history: 0,
       context: options.context ?? {}

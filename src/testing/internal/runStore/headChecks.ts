@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as assert from "node:assert/strict"
+import type { Caller } from "../../../Caller.ts"
 import type { RunRecord } from "../../../RunState.ts"
 import * as RunStore from "../../../RunStore.ts"
 import * as Journal from "../sampleJournal.ts"
@@ -109,6 +110,49 @@ export const heads: ReadonlyArray<Check> = [
       const [last] = yield* two.list({ prefix: `${place}a~`, order: "oldest", limit: 1 })
       assert.deepEqual(yield* begun(`${place}a~`, { after: last }), [`${place}a~2`, `${place}a~2/task`])
       assert.deepEqual(yield* begun(`${place}a~`, { order: "newest", limit: 2 }), [`${place}a~2/task`, `${place}a~2`])
+    })
+  },
+  {
+    name: "lists the runs of a tenant, and those that have all of some labels",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-tenants"
+      const begin = Effect.fnUntraced(function* (id: string, caller: Caller) {
+        const run = Journal.begin(`heads/tenants/${id}`, { agent, caller })
+        yield* put(one, [run.last()])
+        return run
+      })
+      const whole = {
+        id: "ada",
+        tenant: "acme",
+        roles: ["boss"],
+        labels: { team: "a=b", "cost/centre": "\u0000%'\ud83d" }
+      }
+      const full = yield* begin("full", whole)
+      yield* begin("same", { id: "bob", tenant: "acme", labels: { team: "a=b" } })
+      yield* begin("other", { id: "eva", tenant: "acm\u0000e", labels: { team: "a" } })
+      yield* begin("none", { id: "ada" })
+      yield* put(one, [Journal.begin("heads/tenants/nobody", { agent }).last()])
+      const ids = (filter: RunStore.RunFilter) =>
+        Effect.map(two.list({ agent, order: "oldest", ...filter }), (found) =>
+          found.map(({ runId }) => runId.slice(14))
+        )
+      assert.deepEqual(yield* ids({}), ["full", "nobody", "none", "other", "same"])
+      assert.deepEqual(yield* ids({ tenant: "acme" }), ["full", "same"])
+      assert.deepEqual(yield* ids({ tenant: "acm\u0000e" }), ["other"])
+      assert.deepEqual(yield* ids({ tenant: "" }), [])
+      assert.deepEqual(yield* ids({ labels: {} }), ["full", "nobody", "none", "other", "same"])
+      assert.deepEqual(yield* ids({ labels: { team: "a=b" } }), ["full", "same"])
+      assert.deepEqual(yield* ids({ labels: { team: "a" } }), ["other"])
+      assert.deepEqual(yield* ids({ labels: { "team=a": "b" } }), [])
+      assert.deepEqual(yield* ids({ tenant: "acme", labels: whole.labels }), ["full"])
+      assert.deepEqual(yield* ids({ tenant: "acme", labels: { team: "a" } }), [])
+      assert.deepEqual(yield* ids({ labels: { team: "a=b" }, order: "newest", limit: 1 }), ["full"])
+      const [first] = yield* two.list({ labels: whole.labels })
+      assert.deepEqual(first, RunStore.headOf(full.last().state))
+      yield* two.remove(["heads/tenants/full"])
+      yield* begin("full", { id: "ada" })
+      assert.deepEqual(yield* ids({ tenant: "acme" }), ["same"])
+      assert.deepEqual(yield* ids({ labels: { team: "a=b" } }), ["same"])
     })
   },
   {
