@@ -161,7 +161,7 @@ const Report = Schema.Struct({
     Schema.NullOr(Schema.Struct({ input_tokens: Schema.Natural, output_tokens: Schema.Natural }))
   ),
   log: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  cost_usd: Schema.optionalKey(Schema.Finite),
+  cost_usd: Schema.optionalKey(Schema.NullOr(Schema.Finite)),
   run_id: Schema.optionalKey(Schema.NullOr(Schema.String))
 })
 

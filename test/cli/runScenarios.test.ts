@@ -251,7 +251,7 @@ describe("kernai scenario matrix", () => {
         )
         return `${codeOf(exit)}: ${/^\d+ ok.*crashed/m.exec(screen.out())?.[0]}`
       })
-      const ok = `{"status":"ok"}\n`
+      const ok = `{"status":"ok","cost_usd":null}\n`
       const skipped = `{"status":"skipped"}\n`
       assert.strictEqual(yield* matrix(`7\nno {\n${skipped}${ok}`, ok), "0: 2 ok, 0 failed, 0 skipped, 0 crashed")
       assert.strictEqual(yield* matrix(skipped, ok), "0: 1 ok, 0 failed, 1 skipped, 0 crashed")
