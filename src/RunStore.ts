@@ -126,12 +126,16 @@ export const prune = Effect.fn("RunStore.prune")(function* (options: {
   readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   /** Only trees whose root run belongs to this agent. */
   readonly agent?: string | undefined
+  /** Only trees of this tenant. */
+  readonly tenant?: string | undefined
+  /** Only trees whose caller has all of these labels. */
+  readonly labels?: { readonly [name: string]: string } | undefined
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
   const media = yield* Effect.serviceOption(MediaStore)
-  const { agent, status = ["completed"], updatedBefore } = options
+  const { agent, labels, status = ["completed"], tenant, updatedBefore } = options
   const removed: Array<string> = []
-  const roots = yield* store.list({ status, updatedBefore, roots: true, agent })
+  const roots = yield* store.list({ status, updatedBefore, roots: true, agent, tenant, labels })
   const over = yield* treesOf(store, roots)
   for (const [rootRunId, tree] of over) {
     if (!tree.every((head) => head.updatedAt < updatedBefore)) over.delete(rootRunId)

@@ -14,6 +14,8 @@ import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Callers from "../Caller.ts"
 import { Forbidden, Invalid, Unauthorized } from "./HttpProblem.ts"
 import * as RequestGuard from "../kit/requestGuard.ts"
 import * as Secrets from "../kit/secrets.ts"
@@ -21,20 +23,19 @@ import * as Secrets from "../kit/secrets.ts"
 // ---------------------------------------------------------------- models
 
 /**
- * The caller of a request.
+ * The caller of a request. Its `id` and its `tenant` are part of the ids of its runs, so both have at most 48 characters
+ * here. The same id in two tenants is two callers. Runs carry the tenant, the roles and the labels, and policies decide
+ * by them.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Caller {
-  /** Identifies the caller in run ids and answers: a user id, or the name of a program. 1 to 48 characters. */
-  readonly id: string
+export interface Caller extends Callers.Caller {
   /**
-   * True for an operator, who sees and answers every run and sees events with the agents' instructions. Default: false.
+   * True for an operator, who sees and answers the runs of every tenant and sees events with the agents' instructions. An
+   * operator has the role `operator`. Default: false.
    */
   readonly isOperator?: boolean | undefined
-  /** The roles by which `Policy.confirm` selects who may answer. An operator also has the role `operator`. */
-  readonly roles?: ReadonlyArray<string> | undefined
 }
 
 /**
@@ -276,8 +277,15 @@ function admitted(options: Options, authenticate: Authenticate): Authenticate {
 }
 
 function checked(caller: Caller): Effect.Effect<Caller, Forbidden> {
-  const { id } = caller
-  return id.length > 0 && id.length <= 48 && id.isWellFormed() && !/\p{Cc}/u.test(id)
+  const { id, tenant = id } = caller
+  if (!isName(id) || !isName(tenant)) {
+    const detail = "the id of a caller and its tenant must have 1 to 48 characters, none of them a control"
+    return Effect.fail(new Forbidden({ detail }))
+  }
+  return Schema.is(Callers.Caller)(caller)
     ? Effect.succeed(caller)
-    : Effect.fail(new Forbidden({ detail: "the id of a caller must have 1 to 48 characters, none of them a control" }))
+    : Effect.fail(new Forbidden({ detail: "the roles or labels of the caller are beyond their bounds" }))
 }
+
+const isName = (text: string): boolean =>
+  text.length > 0 && text.length <= 48 && text.isWellFormed() && !/\p{Cc}/u.test(text)

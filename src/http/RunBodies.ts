@@ -82,6 +82,9 @@ export const Head = Schema.Struct({
   rootRunId: Schema.String,
   parentRunId: Schema.optionalKey(Schema.String),
   agent: Schema.String,
+  /** The tenant and the labels of the caller who started the run. */
+  tenant: Schema.optionalKey(Schema.String),
+  labels: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
   revision: Schema.Int,
   status: Status,
   turns: Schema.Int,
@@ -105,6 +108,10 @@ export type Head = typeof Head.Type
 export const ListQuery = Schema.Struct({
   agent: Schema.optionalKey(Schema.String),
   status: Schema.optionalKey(Status.fields.type),
+  /** Only runs of this tenant. */
+  tenant: Schema.optionalKey(Schema.String),
+  /** Only runs with all of these labels, each as `name=text`. */
+  label: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   /** Only the runs of one tree. Default: runs without a parent. */
   rootRunId: Schema.optionalKey(Schema.String),
   /** At most 100. Default: 20. */

@@ -120,6 +120,47 @@ describe("Access", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("keeps callers of several tenants apart, and lists runs by tenant and label", () =>
+    Effect.gen(function* () {
+      const tenants: Readonly<Record<string, Access.Caller>> = {
+        acme: { id: "ada", tenant: "acme", roles: ["boss"], labels: { team: "sales", kind: "a=b" } },
+        umbrella: { id: "ada", tenant: "umbrella", labels: { team: "sales" } },
+        none: { id: "ada" },
+        odd: { id: "ada@acme" },
+        operator: { id: "olga", isOperator: true },
+        wide: { id: "ada", tenant: "x".repeat(49) },
+        many: { id: "ada", labels: { "no name": "" } }
+      }
+      const found = (token: Redacted.Redacted<string>) =>
+        Effect.succeed(Option.fromNullishOr(tenants[Redacted.value(token)]))
+      const { url } = yield* serve({ replies: [final("A secret.")], with: Access.bearer(found) })
+      const [acme, operator] = [yield* as(url, "acme"), yield* as(url, "operator")]
+      const { runId } = yield* acme.run("clerk", "Tell me.", { runId: "one" })
+      for (const tenant of ["umbrella", "none", "odd"]) {
+        const other = yield* as(url, tenant)
+        for (const name of ["one", runId, `ada@acme~one`, `acme~one`]) {
+          assert.strictEqual((yield* Effect.flip(other.head(name)))._tag, "NotFound", `${tenant}: ${name}`)
+        }
+        yield* other.run("clerk", "Tell me.", { runId: "one" })
+        assert.strictEqual((yield* other.list()).runs.length, 1)
+      }
+      const ids = (query: Parameters<typeof operator.list>[0]) =>
+        Effect.map(operator.list(query), ({ runs }) => runs.map(({ runId }) => runId).toSorted())
+      assert.strictEqual((yield* ids({})).length, 4)
+      assert.deepStrictEqual(yield* ids({ tenant: "acme" }), [runId])
+      assert.deepStrictEqual(yield* ids({ label: "team=sales" }), [runId, "ada@umbrella~one"])
+      assert.deepStrictEqual(yield* ids({ label: ["team=sales", "kind=a=b"] }), [runId])
+      assert.deepStrictEqual(yield* ids({ tenant: "umbrella", label: "kind=a=b" }), [])
+      assert.deepInclude(yield* operator.head(runId), { tenant: "acme", labels: { team: "sales", kind: "a=b" } })
+      assert.deepStrictEqual((yield* acme.list({ tenant: "umbrella" })).runs, [])
+      assert.strictEqual((yield* Effect.flip(operator.list({ label: "team" })))._tag, "Invalid")
+      for (const refused of ["wide", "many"]) {
+        const headers = { authorization: `Bearer ${refused}` }
+        assert.strictEqual((yield* ask(`${url}/runs`, { headers })).status, 403, refused)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("shows the instructions of an agent to operators only", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ replies: [final("Done.")], with: Access.bearer(verify) })

@@ -18,6 +18,7 @@ import {
 import { MockProvider } from "kernai/testing"
 import * as Matrix from "../../src/studio/internal/matrixReports.ts"
 import * as RunFacts from "../../src/studio/internal/runFacts.ts"
+import * as StudioData from "../../src/studio/internal/studioData.ts"
 import { command, final } from "../support/blocks.ts"
 
 const look = Skill.make("look", {
@@ -66,6 +67,21 @@ describe("RunFacts", () => {
         const records = yield* Stream.runCollect(store.read(runId))
         assert.strictEqual(records.length, head.revision)
       }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("are of one tenant, or have all of some labels", () =>
+    Effect.gen(function* () {
+      const caller = { id: "ada", tenant: "acme", labels: { team: "sales", kind: "test" } }
+      yield* Kernel.run(agent, "A seat, please.", { runId: "acme", caller })
+      yield* Kernel.run(agent, "A seat, please.", { runId: "other" })
+      const store = yield* RunStore.RunStore
+      const ids = (query: StudioData.ListQuery) =>
+        Effect.map(StudioData.pageOf(store, RunFacts.make(store), query), ({ runs }) => runs.map(({ runId }) => runId))
+      assert.deepStrictEqual((yield* ids({})).toSorted(), ["acme", "other"])
+      assert.deepStrictEqual(yield* ids({ tenant: "acme", label: ["team=sales", "kind=test"] }), ["acme"])
+      assert.deepStrictEqual(yield* ids({ label: ["team=sales", "kind=live"] }), [])
+      assert.deepStrictEqual(yield* ids({ label: "team" }), [])
+    }).pipe(Effect.provide(layer))
   )
 
   it.effect("lists a run whose journal cannot be read", () =>

@@ -1,7 +1,9 @@
 /** The flags of `kernai runs`. */
 
 import { Argument, Flag } from "effect/cli"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { labelsIn } from "../../Caller.ts"
 import { statuses } from "../../RunStore.ts"
 import { localCaller } from "../localCaller.ts"
 import * as Shared from "./flags.ts"
@@ -16,12 +18,25 @@ const revision = Flag.Int("revision").pipe(
   Shared.optional
 )
 const agentName = Shared.optionalText("agent-name", "name", "Only runs of this agent")
+const ofCaller = {
+  tenant: Shared.optionalText("tenant", "name", "Only runs of this tenant"),
+  labels: Flag.String("label").pipe(
+    Flag.withMetavar("<name=text>"),
+    Flag.withDescription("Only runs with this label; repeatable, and then with all of them"),
+    Flag.atLeast(0),
+    Flag.filterMap(
+      (texts) => Option.fromUndefinedOr(labelsIn(texts)),
+      (texts) => `labels of the form name=text, each name once, not ${texts.join(" and ")}`
+    )
+  )
+}
 const status = Flag.Literals("status", statuses).pipe(Flag.withMetavar("<status>"))
 
 export const listFlags = {
   store,
   status: status.pipe(Flag.withDescription("Only runs with this status"), Shared.optional),
   agentName,
+  ...ofCaller,
   search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
   limit: Shared.positive("limit", "number", "How many (20)").pipe(Flag.withDefault(20)),
   after: Shared.optionalText("after", "id", "The next page: runs older than this one"),
@@ -155,6 +170,7 @@ export const pruneFlags = {
   ),
   status: status.pipe(Flag.withDescription("Delete runs with this status; repeatable (completed)"), Flag.atLeast(0)),
   agentName,
+  ...ofCaller,
   store,
   json
 }

@@ -27,7 +27,7 @@ interface Listed extends Runs.RunHead {
 
 /** Lists the root runs, newest first. */
 export const list = Effect.fnUntraced(function* (options: ListFlags) {
-  const { agentName, limit, search, status } = options
+  const { agentName, labels, limit, search, status, tenant } = options
   const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
   yield* Effect.gen(function* () {
@@ -38,6 +38,8 @@ export const list = Effect.fnUntraced(function* (options: ListFlags) {
       limit: limit + 1,
       search,
       agent: agentName,
+      tenant,
+      labels,
       status: status === undefined ? undefined : [status],
       after: last === undefined ? undefined : Option.getOrUndefined(last)
     })
@@ -118,7 +120,10 @@ const ageOf = (milliseconds: number): string => {
 }
 
 /** Returns the command for the next page. */
-const words = ({ agentName, limit, search, status }: ListFlags, after: string): ReadonlyArray<string> => [
+const words = (
+  { agentName, labels, limit, search, status, tenant }: ListFlags,
+  after: string
+): ReadonlyArray<string> => [
   "runs",
   "list",
   "--after",
@@ -126,18 +131,23 @@ const words = ({ agentName, limit, search, status }: ListFlags, after: string): 
   "--limit",
   String(limit),
   ...(agentName === undefined ? [] : ["--agent-name", agentName]),
+  ...(tenant === undefined ? [] : ["--tenant", tenant]),
+  ...Object.entries(labels).flatMap(([name, text]) => ["--label", `${name}=${text}`]),
   ...(search === undefined ? [] : ["--search", search]),
   ...(status === undefined ? [] : ["--status", status])
 ]
 
 /** Deletes runs that have ended, with their tasks and media. */
-export const prune = Effect.fnUntraced(function* ({ agentName, json, olderThan, status, ...options }: PruneFlags) {
+export const prune = Effect.fnUntraced(function* (flags: PruneFlags) {
+  const { agentName, json, labels, olderThan, status, tenant, ...options } = flags
   const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
   const updatedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(olderThan)
   const deleted = yield* Runs.prune({
     updatedBefore,
     agent: agentName,
+    tenant,
+    labels,
     ...(status.length === 0 ? {} : { status })
   }).pipe(Effect.mapError(asFailure), Effect.provide(Layer.merge(store.runs, store.media)))
   screen.out(json ? `${Text.json({ deleted })}\n` : `deleted ${Text.count(deleted.length, "run")}, tasks included\n`)

@@ -2,6 +2,7 @@
 
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import { labelsIn } from "../../Caller.ts"
 import { placeIn, placeText } from "../../store-kit/StoreRules.ts"
 import type { RunHead } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
@@ -17,13 +18,17 @@ import { outward } from "./shownEvents.ts"
 export const listOf = Effect.fnUntraced(function* (
   { store }: ServerResources,
   caller: Caller,
-  { after, agent, limit = 20, prefix = "", rootRunId, status }: Selection
+  { after, agent, label = [], limit = 20, prefix = "", rootRunId, status, tenant }: Selection
 ): Effect.fn.Return<Bodies.RunList, HttpProblem> {
   const place = after === undefined ? undefined : placeIn(after)
   if (after !== undefined && place === undefined) return yield* new Invalid({ detail: "'after' is not a page" })
+  const labels = labelsIn(Arr.ensure(label))
+  if (labels === undefined) return yield* new Invalid({ detail: "'label' must be <name>=<text>, each name once" })
   const page = yield* asProblem("list")(
     store.list({
       agent,
+      tenant,
+      labels,
       after: place,
       // One more run shows whether there is a next page.
       limit: limit + 1,
@@ -44,12 +49,14 @@ export const listOf = Effect.fnUntraced(function* (
 /** Returns a head for a caller, without the workers of the server. */
 export const bodyOf = (
   { isOperator = false }: Caller,
-  { agent, createdAt, parentRunId, revision, rootRunId, runId, status, turns, updatedAt }: RunHead
+  { agent, caller, createdAt, parentRunId, revision, rootRunId, runId, status, turns, updatedAt }: RunHead
 ): Bodies.Head => ({
   runId,
   rootRunId,
   ...(parentRunId === undefined ? {} : { parentRunId }),
   agent,
+  ...(caller?.tenant === undefined ? {} : { tenant: caller.tenant }),
+  ...(caller?.labels === undefined ? {} : { labels: caller.labels }),
   revision,
   status: {
     type: status.type,

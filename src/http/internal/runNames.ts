@@ -7,9 +7,11 @@ import type { Caller as StoredCaller } from "../../RunState.ts"
 import type { Caller } from "../Access.ts"
 
 /** Returns the prefix of all run ids of a caller, which is empty for an operator. */
-const prefixOf = ({ id, isOperator = false }: Caller): string =>
-  // No prefix begins with another one, since each has exactly one `~`, at its end.
-  isOperator ? "" : `${encodeURIComponent(id).replaceAll("~", "%7E")}~`
+const prefixOf = ({ id, isOperator = false, tenant }: Caller): string =>
+  // No prefix begins with another one, since each has exactly one `~`, at its end. No encoded id contains `@`.
+  isOperator ? "" : `${encoded(id)}${tenant === undefined ? "" : `@${encoded(tenant)}`}~`
+
+const encoded = (text: string): string => encodeURIComponent(text).replaceAll("~", "%7E")
 
 /** Returns the run id for a name that a caller chose. A whole run id of the caller stays unchanged. */
 export const runIdOf = (caller: Caller, name: string): string => {
@@ -21,7 +23,7 @@ export const runIdOf = (caller: Caller, name: string): string => {
 export const isOwn = (caller: Caller, runId: string): boolean => runId.startsWith(prefixOf(caller))
 
 /** Returns a caller as it is stored with the caller's runs and answers. */
-export const stored = ({ id, isOperator = false, roles = [] }: Caller): StoredCaller => {
+export const stored = ({ isOperator = false, roles = [], ...caller }: Caller): StoredCaller => {
   const all = isOperator && !roles.includes("operator") ? roles.concat("operator") : roles
-  return { id, ...(all.length === 0 ? {} : { roles: all }) }
+  return { ...caller, ...(all.length === 0 ? {} : { roles: all }) }
 }

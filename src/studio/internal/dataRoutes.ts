@@ -112,6 +112,8 @@ const Part = Schema.Struct({
 const ListQuery = Schema.Struct({
   status: Schema.optionalKey(Schema.String),
   agent: Schema.optionalKey(Schema.String),
+  tenant: Schema.optionalKey(Schema.String),
+  label: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   search: Schema.optionalKey(Schema.String),
   rootRunId: Schema.optionalKey(Schema.String),
   after: Schema.optionalKey(Schema.String)
@@ -121,7 +123,9 @@ const json = (value: unknown) =>
   Effect.succeed(HttpServerResponse.jsonUnsafe(value, { headers: { "cache-control": "no-store" } }))
 
 /** Decodes the query of the request with a Schema. */
-const query = <A, I extends Readonly<Record<string, string | undefined>>>(schema: Schema.Codec<A, I>) =>
+const query = <A, I extends Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>(
+  schema: Schema.Codec<A, I>
+) =>
   HttpServerRequest.HttpServerRequest.use(({ url }) =>
     Schema.decodeUnknownEffect(schema)(Object.fromEntries(new URL(url, "http://localhost").searchParams))
   ).pipe(Effect.mapError(({ message }) => new Invalid({ detail: message.slice(0, 1_000) })))

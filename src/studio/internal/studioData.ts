@@ -1,8 +1,10 @@
 /** Data of a store for the page, as plain JSON. */
 
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import { labelsIn } from "../../Caller.ts"
 import { plain, type Json } from "../../kit/json.ts"
 import * as Kernel from "../../Kernel.ts"
 import { placeIn, placeText } from "../../store-kit/StoreRules.ts"
@@ -24,6 +26,9 @@ export interface RunPage {
 export interface ListQuery {
   readonly status?: string
   readonly agent?: string
+  readonly tenant?: string
+  /** Labels as `name=text`, all of which a run must have. */
+  readonly label?: string | ReadonlyArray<string>
   readonly search?: string
   readonly rootRunId?: string
   /** `next` of the previous page. */
@@ -36,10 +41,15 @@ const pageSize = 100
 export const pageOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   factsOf: (head: RunHead) => Effect.Effect<Facts>,
-  { after, agent, rootRunId, search, status }: ListQuery
+  { after, agent, label = [], rootRunId, search, status, tenant }: ListQuery
 ): Effect.fn.Return<RunPage, StoreError> {
+  const labels = labelsIn(Arr.ensure(label))
+  // A label that is not complete yet, as while it is typed, selects no run.
+  if (labels === undefined) return { runs: [] }
   const filter: RunFilter = {
     agent,
+    tenant,
+    labels,
     search,
     limit: pageSize,
     after: after === undefined ? undefined : placeIn(after),

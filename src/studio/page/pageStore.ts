@@ -98,19 +98,21 @@ export const questions = signal<ReadonlyArray<WaitingQuestion>>([])
 
 /** A filter: the query for the server, and a test of the returned lines. */
 export interface Filter {
-  readonly query: { status?: string; agent?: string; search?: string }
+  readonly query: { status?: string; agent?: string; tenant?: string; label?: Array<string>; search?: string }
   readonly keeps: (line: RunLine) => boolean
 }
 
-/** Reads `status:x agent:y cost>0.1 errors>0 words`. */
+/** Reads `status:x agent:y tenant:z label:name=text cost>0.1 errors>0 words`. */
 export const filterOf = (text: string): Filter => {
   const query: Filter["query"] = {}
   const words: Array<string> = []
   const least = { cost: -Infinity, errors: -Infinity }
   for (const word of text.split(/\s+/)) {
-    const [, name, value = ""] = /^(status:|agent:|cost>|errors>)(.+)$/.exec(word) ?? []
+    const [, name, value = ""] = /^(status:|agent:|tenant:|label:|cost>|errors>)(.+)$/.exec(word) ?? []
     if (name === "status:") query.status = value
     else if (name === "agent:") query.agent = value
+    else if (name === "tenant:") query.tenant = value
+    else if (name === "label:") query.label = [...(query.label ?? []), value]
     else if (name === "cost>") least.cost = Number(value)
     else if (name === "errors>") least.errors = Number(value)
     else if (word !== "") words.push(word)

@@ -39,7 +39,7 @@ const Filter = () => (
       data-filter
       type="search"
       aria-label="Filter runs"
-      placeholder="filter: status:failed agent:clerk errors&gt;0 cost&gt;0.1 words   ( / )"
+      placeholder="filter: status:failed agent:clerk tenant:acme label:team=a errors&gt;0 cost&gt;0.1 words   ( / )"
       value={filter.value}
       onInput={(event) => change(event.currentTarget.value)}
     />
@@ -72,7 +72,10 @@ const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }
             <span class="status">
               {shapeOf(line.status.type)} {line.status.type}
             </span>
-            <span class="agent">{line.agent}</span>
+            <span class="agent">
+              {line.agent}
+              {line.caller?.tenant !== undefined && ` · ${line.caller.tenant}`}
+            </span>
             <span class="words">
               {excerpt(line.words, 120)}
               {line.errors !== undefined && line.errors > 0 && <span class="badge error">{line.errors} failed</span>}

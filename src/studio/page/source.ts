@@ -93,7 +93,11 @@ export const enter = async (): Promise<void> => {
 }
 
 const queryOf = (query: ListQuery): string =>
-  new URLSearchParams(Object.entries(query).filter(([, value]) => value !== undefined && value !== "")).toString()
+  new URLSearchParams(
+    Object.entries(query)
+      .flatMap(([name, value]) => [value ?? ""].flat().map((text): [string, string] => [name, text]))
+      .filter(([, text]) => text !== "")
+  ).toString()
 
 export const server: Source = {
   isFile: false,
