@@ -8,6 +8,7 @@
  */
 
 import * as Schema from "effect/Schema"
+import type { JsonObject } from "./kit/json.ts"
 
 /**
  * A person or program that starts runs and answers their questions.
@@ -99,6 +100,25 @@ const admits = (rule: Answerers, caller: Caller, owner: Caller | undefined): boo
 
 const isNamedBy = ({ callers = [], roles = [] }: Answerers, caller: Caller): boolean =>
   callers.includes(caller.id) || (caller.roles?.some((role) => roles.includes(role)) ?? false)
+
+/**
+ * The run, the agent and the caller that something is decided for. `Agent.contextOf` decodes the context.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Scope {
+  readonly runId: string
+  readonly rootRunId: string
+  /** The name of the agent at work. */
+  readonly agent: string
+  /** Levels of runs above this one; the root run has depth 0. */
+  readonly depth: number
+  /** The context of the run, as it is stored. */
+  readonly context: JsonObject
+  /** The caller who started the tree of the run, if it was given. */
+  readonly caller?: Caller
+}
 
 // ---------------------------------------------------------------- tenants and labels
 

@@ -10,16 +10,22 @@
  * phase is stored, so no hook can lose a result. The observers `onStreamPart`, `onModelRestarted` and `onPause` cannot
  * change the run.
  *
+ * Hooks combine wherever they are provided, those of the kernel before those of the running fiber: each one works on
+ * what those before it returned.
+ *
  * @since 0.1.0
  */
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import type { Call, CallError, CallResult } from "./Call.ts"
+import type { Caller } from "./Caller.ts"
 import type { Content } from "./Content.ts"
 import * as Contents from "./Content.ts"
 import type { Generation } from "./Generation.ts"
+import * as AddedParts from "./kit/addedParts.ts"
 import { type Needs, closeOver } from "./kit/foreignCode.ts"
 import type { Json, JsonObject } from "./kit/json.ts"
 import type { ErrorInfo, RunSource, RunState, Turn } from "./RunState.ts"
@@ -63,6 +69,8 @@ export interface HookArgs {
   readonly state: RunState
   readonly turn: Turn | undefined
   readonly context: JsonObject
+  /** The caller who started the tree of the run, if it was given. */
+  readonly caller: Caller | undefined
   /**
    * `<runId>:<revision>`: the same key when the hook runs again after a crash. Use it to make side effects idempotent.
    */
@@ -214,14 +222,99 @@ const isContents = (result: ReadonlyArray<Content> | CallError): result is Reado
 // ---------------------------------------------------------------- hooks
 
 /**
- * The hooks of a run. None by default.
+ * Hooks given as a value. None by default. Hooks of layers are kept beside it (see `among`).
  *
  * @category references
  * @since 0.1.0
  */
-export const Hooks: Context.Reference<Hooks> = Context.Reference<Hooks>("kernai/Hooks", {
-  defaultValue: () => ({})
+export const Hooks: Context.Reference<Hooks | undefined> = Context.Reference<Hooks | undefined>("kernai/Hooks", {
+  defaultValue: () => undefined
 })
+
+const parts = AddedParts.of(Hooks)
+
+/**
+ * Combines all hooks of the given contexts, outermost first. Each set of hooks runs once.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const among = (...contexts: ReadonlyArray<Context.Context<never>>): Hooks =>
+  parts.among(...contexts).reduce<Hooks>(combine, {})
+
+/**
+ * Combines two sets of hooks. At each phase the hook of the first one runs, then that of the second.
+ *
+ * The second hook gets the context, the prompt, the calls or the input that the first one returned, and what it returns
+ * itself comes last. It does not run if the first one pauses or finishes the run, skips the call, or fails. Another turn
+ * is taken if either asks for one and neither stops the run. Both observers run, whatever the first one does.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const combine: {
+  (b: Hooks): (a: Hooks) => Hooks
+  (a: Hooks, b: Hooks): Hooks
+} = /* @__PURE__ */ dual(2, (a: Hooks, b: Hooks): Hooks =>
+  present({
+    onRunStarted: inTurn(a.onRunStarted, b.onRunStarted),
+    onTurnStarted: inTurn(a.onTurnStarted, b.onTurnStarted),
+    onTurnPrepared: inTurn(a.onTurnPrepared, b.onTurnPrepared, (args, prepared) => ({ ...args, prepared })),
+    onModelStarted: inTurn(a.onModelStarted, b.onModelStarted),
+    onModelRestarted: both(a.onModelRestarted, b.onModelRestarted),
+    onStreamPart: both(a.onStreamPart, b.onStreamPart),
+    onModelCompleted: inTurn(a.onModelCompleted, b.onModelCompleted),
+    onToolCallsStarted: inTurn(a.onToolCallsStarted, b.onToolCallsStarted, (args, calls) => ({ ...args, calls })),
+    onToolCallStarted: inTurn(a.onToolCallStarted, b.onToolCallStarted, (args, review) =>
+      review._tag === "Skip" ? undefined : { ...args, call: { ...args.call, input: review.input } }
+    ),
+    onToolCallCompleted: inTurn(a.onToolCallCompleted, b.onToolCallCompleted),
+    onToolCallsCompleted: inTurn(a.onToolCallsCompleted, b.onToolCallsCompleted),
+    onTurnCompleted: inTurn(a.onTurnCompleted, b.onTurnCompleted),
+    onRunCompleted: inTurn(a.onRunCompleted, b.onRunCompleted),
+    onPause: both(a.onPause, b.onPause),
+    onRunFailed: inTurn(a.onRunFailed, b.onRunFailed)
+  })
+)
+
+type Closed<Args, A> = Hook<Args, A, unknown, never>
+
+/**
+ * Runs two hooks in turn. `pass` returns the arguments of the second one with the value of the first one, or undefined
+ * if that value is the last word.
+ */
+const inTurn = <Args, A>(
+  first: Closed<Args, A> | undefined,
+  second: Closed<Args, A> | undefined,
+  pass: (args: HookArgs & Args, value: A) => (HookArgs & Args) | undefined = (args) => args
+): Closed<Args, A> | undefined =>
+  first === undefined || second === undefined
+    ? (first ?? second)
+    : (args) =>
+        Effect.flatMap(first(args), (one) => {
+          if (one === undefined) return second(args)
+          const { context, control, value } = one
+          const given = context === undefined ? args : { ...args, context: { ...args.context, ...context } }
+          const next = value === undefined ? given : pass(given, value)
+          if (next === undefined || (control !== undefined && control._tag !== "Continue")) return Effect.succeed(one)
+          return Effect.map(second(next), (two) => ({
+            context: two?.context === undefined ? context : { ...context, ...two.context },
+            value: two?.value ?? value,
+            control: two?.control ?? control
+          }))
+        })
+
+/** Runs two observers. The failure of the first one does not keep the second one from running. */
+const both = <Args extends ReadonlyArray<unknown>>(
+  first: ((...args: Args) => Effect.Effect<void, unknown>) | undefined,
+  second: ((...args: Args) => Effect.Effect<void, unknown>) | undefined
+): ((...args: Args) => Effect.Effect<void, unknown>) | undefined =>
+  first === undefined || second === undefined
+    ? (first ?? second)
+    : (...args) =>
+        Effect.flatMap(Effect.exit(Effect.suspend(() => first(...args))), (exit) =>
+          Effect.andThen(second(...args), exit)
+        )
 
 /**
  * The services that a set of hooks needs.
@@ -233,8 +326,8 @@ export type Services<H> = { readonly [K in keyof H]-?: Needs<H[K]> }[keyof H]
 
 /**
  * Provides hooks with the services they need. A hook that fails fails the run at its last record. Failures of observers
- * and of `onRunFailed` are logged only. A run has one set of hooks: those of the running fiber, or else those of the
- * innermost layer.
+ * and of `onRunFailed` are logged only. The hooks combine with the existing ones and with those beside them in the same
+ * list of layers (see `combine`).
  *
  * @category layers
  * @since 0.1.0
@@ -244,10 +337,7 @@ export function layer<const H extends Given<unknown, unknown>>(
   hooks: H & { readonly [K in Exclude<keyof H, keyof Hooks>]: never }
 ): Layer.Layer<never, never, Services<H>>
 export function layer(hooks: Given<unknown, unknown>): Layer.Layer<never, never, unknown> {
-  return Layer.effect(
-    Hooks,
-    Effect.map(Effect.context<unknown>(), (services) => close(hooks, services))
-  )
+  return parts.layer(Effect.map(Effect.context<unknown>(), (services) => close(hooks, services)))
 }
 
 /**

@@ -13,9 +13,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Stream from "effect/Stream"
 import type { Call, CallResult } from "./Call.ts"
+import type { Scope } from "./Caller.ts"
 import { closeOver } from "./kit/foreignCode.ts"
 import { extensionError } from "./internal/errors/extensionError.ts"
-import type { JsonObject } from "./kit/json.ts"
 import type { ExtensionFailed, MiddlewareTermination, ModelCallError, ProviderError } from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape, Request } from "./Provider.ts"
@@ -27,9 +27,7 @@ import type { StreamPart } from "./StreamPart.ts"
  * @category models
  * @since 0.1.0
  */
-export interface ModelCall {
-  readonly runId: string
-  readonly rootRunId: string
+export interface ModelCall extends Scope {
   /** The turn, counted from 0. */
   readonly step: number
   readonly provider: ProviderShape
@@ -50,12 +48,9 @@ export type ModelStream = Stream.Stream<StreamPart, ModelCallError>
  * @category models
  * @since 0.1.0
  */
-export interface ToolRun {
-  readonly runId: string
-  readonly rootRunId: string
+export interface ToolRun extends Scope {
   /** The turn, counted from 0. */
   readonly step: number
-  readonly context: JsonObject
   readonly messages: ReadonlyArray<Message>
   readonly call: Call
 }

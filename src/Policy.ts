@@ -15,24 +15,17 @@ import { dual } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Decisions from "./internal/policy/decision.ts"
-import type {
-  Decision,
-  Outcome,
-  PolicyCall,
-  PolicyScope,
-  PolicyShape,
-  Rule,
-  Rules
-} from "./internal/policy/decision.ts"
+import type { Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules } from "./internal/policy/decision.ts"
 import { askPolicy, decided, effectOf, shows } from "./internal/policy/decision.ts"
+import * as AddedParts from "./kit/addedParts.ts"
 import { closeOver } from "./kit/foreignCode.ts"
 import { compile } from "./internal/policy/rules.ts"
 import { paramsOf } from "./internal/skill/skillInput.ts"
-import type { Answerers, Caller } from "./Caller.ts"
+import type { Answerers, Caller, Scope } from "./Caller.ts"
 import { ConfigInvalid } from "./KernelError.ts"
 import type { Made } from "./Skill.ts"
 
-export type { Answerers, Caller, Decision, Outcome, PolicyCall, PolicyScope, PolicyShape, Rule, Rules }
+export type { Answerers, Caller, Decision, Outcome, PolicyCall, PolicyShape, Rule, Rules }
 
 export { ConfigInvalid }
 
@@ -91,6 +84,8 @@ export const Policy: Context.Reference<PolicyShape | undefined> = Context.Refere
     defaultValue: () => undefined
   }
 )
+
+const parts = AddedParts.of(Policy)
 
 /**
  * Creates a policy from at most 1,000 rules. Fails if a pattern is invalid or cannot be matched in linear time.
@@ -152,7 +147,7 @@ export const combine: {
  * @since 0.1.0
  */
 export const among = (...contexts: ReadonlyArray<Context.Context<never>>): PolicyShape | undefined =>
-  [...new Set(contexts.flatMap(partsOf))].reduce(combine, undefined)
+  parts.among(...contexts).reduce(combine, undefined)
 
 /**
  * Returns all policies of the running fiber, combined.
@@ -195,31 +190,14 @@ export {
   askAboutSkill
 } from "./internal/policy/decision.ts"
 
-const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<PolicyShape> =>
-  [...mapUnsafe].flatMap(([key, given]) => (key.startsWith(Policy.key) && given) || [])
-
-// Starts at a random number, so that keys differ from those of another copy of this module.
-let places = Math.random()
-
 /**
  * Adds a policy to the existing ones, including those beside it in the same list of layers.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer.Layer<never, E, R> => {
-  const made = Layer.effectContext(Effect.map(shape, (own) => placed([own])))
-  // The policy is built once, like every layer, but combines with what surrounds it wherever it is provided.
-  return Layer.fromBuild((memoMap, scope) =>
-    Effect.contextWith((outer: Context.Context<R>) =>
-      Effect.map(Layer.buildWithMemoMap(made, memoMap, scope), (own) => placed([...partsOf(outer), ...partsOf(own)]))
-    )
-  )
-}
-
-// Each policy has its own key, so that two layers in one list do not replace each other or an outer policy.
-const placed = (parts: ReadonlyArray<PolicyShape>): Context.Context<never> =>
-  Context.makeUnsafe(new Map([[`${Policy.key}/${places++}`, parts]]))
+export const layerShape = <E, R>(shape: Effect.Effect<PolicyShape, E, R>): Layer.Layer<never, E, R> =>
+  parts.layer(shape)
 
 /**
  * Creates a policy from a decision that may need services and may fail. A failure or an invalid decision denies the
@@ -235,7 +213,7 @@ const placed = (parts: ReadonlyArray<PolicyShape>): Context.Context<never> =>
  */
 export const layer = <E, R>(
   authorize: (call: PolicyCall) => Effect.Effect<Decision, E, R>,
-  visible?: (name: string, scope: PolicyScope) => boolean
+  visible?: (name: string, scope: Scope) => boolean
 ): Layer.Layer<never, never, R> =>
   layerShape(
     Effect.map(Effect.context<R>(), (context) => {

@@ -16,6 +16,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type { CallError, Effects } from "./Call.ts"
+import type { Caller } from "./Caller.ts"
 import type { DialectName } from "./Dialect.ts"
 import type { Json, JsonObject } from "./kit/json.ts"
 import { encoder, explain } from "./internal/skill/failureText.ts"
@@ -87,6 +88,8 @@ export interface CallScope {
   readonly taskId: string | undefined
   /** The host's own state of the run. */
   readonly runContext: Json
+  /** The caller who started the tree of the run. Absent if none was given, and outside of a run. */
+  readonly caller?: Caller
   /** The dialect of the call, in which messages about wrong input show examples. Default: `blocks`. */
   readonly dialect?: DialectName
   /** Receives reports of the call before its result. Absent if nothing listens. */

@@ -1,8 +1,8 @@
 /** The tenant, roles and labels of the caller who started a run. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Layer, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { type Caller, Kernel, RunStore } from "kernai"
+import { type Caller, Hooks, Kernel, Message, Middleware, PromptPipeline, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel } from "../support/kernel.ts"
 import { call, native, voices } from "../support/team.ts"
@@ -54,6 +54,48 @@ describe("The caller of a run", () => {
       assert.strictEqual(error._tag, "AgentConfigInvalid")
       assert.include(error.message, "caller.labels")
       assert.deepStrictEqual(yield* callers, {})
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is seen by skills, hooks and middleware, also around samples and summaries", () =>
+    Effect.gen(function* () {
+      const seen = new Map<string, unknown>()
+      const note = (who: string, caller: unknown) => void seen.set(who, caller)
+      const think = Skill.make("think", {
+        description: "Thinks",
+        input: Schema.Struct({}),
+        execute: (_, { caller, sample }) => {
+          note("skill", caller)
+          return sample === undefined
+            ? Effect.succeed("")
+            : Effect.as(sample({ messages: [Message.user("Think.")], maxTokens: 7 }), "thought")
+        }
+      })
+      const lead = native("lead", { skills: [think], contextWindow: 2_000, reservedOutputTokens: 0 })
+      const { provider } = voices({ lead: [call("think", {}, "c"), "Done."] })
+      const watching = Layer.mergeAll(
+        Hooks.layer({ onTurnStarted: ({ caller }) => Effect.sync(() => note("hook", caller)) }),
+        Middleware.layer({
+          callModel: ({ agent, caller, context, request, ...rest }, next) => {
+            const { maxTokens } = request.generation
+            note(maxTokens === 7 ? "sample" : maxTokens === 600 ? "summary" : "turn", caller)
+            assert.deepStrictEqual([agent, context], ["lead", { plan: "gold" }])
+            return next({ agent, context, request, ...rest })
+          },
+          callTool: (run, next) =>
+            Effect.andThen(
+              Effect.sync(() => note("tool", run.caller)),
+              next(run)
+            )
+        }),
+        PromptPipeline.layer({ compaction: { summarize: PromptPipeline.summarizer() } })
+      )
+      const history = Array.from({ length: 12 }, (_, at) => Message.user(`${at} ${"word ".repeat(200)}`))
+      yield* Kernel.run(lead, "Go.", { provider, caller: ada, context: { plan: "gold" }, history }).pipe(
+        Effect.provide(watching)
+      )
+      const who = ["hook", "sample", "skill", "summary", "tool", "turn"]
+      assert.deepStrictEqual(Object.fromEntries(seen), Object.fromEntries(who.map((name) => [name, ada])))
     }).pipe(Effect.provide(kernel()))
   )
 })

@@ -12,16 +12,18 @@ describe("Policy, Hooks, Middleware, PromptPipeline and Recorder", () => {
     add: (word: string) => Ref.update(ref, (words) => [...words, word])
   }))
 
-  it.effect("are read from the kernel's layer and from the running fiber, which takes precedence", () =>
-    Effect.gen(function* () {
-      const { add, ref } = yield* seen
-      const hooks = (name: string) => ({ onRunStarted: () => Effect.asVoid(add(name)) })
-      const run = Kernel.run(agent, "go", { provider: MockProvider.make(final("ok")) })
-      const built = kernel().pipe(Layer.provide(Hooks.layer(hooks("layer"))))
-      yield* run.pipe(Effect.provide(built))
-      yield* run.pipe(Effect.provideService(Hooks.Hooks, hooks("fiber")), Effect.provide(built))
-      assert.deepStrictEqual(yield* Ref.get(ref), ["layer", "fiber"])
-    })
+  it.effect(
+    "are read from the kernel's layer and from the running fiber, whose hooks run after those of the layer",
+    () =>
+      Effect.gen(function* () {
+        const { add, ref } = yield* seen
+        const hooks = (name: string) => ({ onRunStarted: () => Effect.asVoid(add(name)) })
+        const run = Kernel.run(agent, "go", { provider: MockProvider.make(final("ok")) })
+        const built = kernel().pipe(Layer.provide(Hooks.layer(hooks("layer"))))
+        yield* run.pipe(Effect.provide(built))
+        yield* run.pipe(Effect.provideService(Hooks.Hooks, hooks("fiber")), Effect.provide(built))
+        assert.deepStrictEqual(yield* Ref.get(ref), ["layer", "layer", "fiber"])
+      })
   )
 
   it.effect("combine several policies: the strictest decides (AC-19)", () =>

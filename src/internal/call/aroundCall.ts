@@ -13,7 +13,7 @@ import type { ToolEffect, ToolRun } from "../../Middleware.ts"
 import { guarded } from "../../kit/foreignCode.ts"
 import { extensionError } from "../errors/extensionError.ts"
 import { shown } from "../run/publish.ts"
-import type { Run } from "../run/run.ts"
+import { type Run, policyScope } from "../run/run.ts"
 import { stepOf } from "../state/state.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import type { Target } from "./targets.ts"
@@ -32,8 +32,7 @@ export const throughMiddleware = (
     next = (toolRun) => callTool(toolRun, inner)
   }
   if (next === undefined) return send(call)
-  const { context, prompt, rootRunId, runId } = run.state
-  const toolRun = { runId, rootRunId, step: stepOf(run.state), context, messages: prompt, call }
+  const toolRun = { ...policyScope(run), step: stepOf(run.state), messages: run.state.prompt, call }
   const outermost = next
   return guarded(
     "callTool",

@@ -224,7 +224,7 @@ const skillAnswer = (
 }
 
 export const scopeOf = (run: Run, call: Call): CallScope => {
-  const { context, currentTurn, depth, rootRunId, runId, taskId } = run.state
+  const { caller, context, currentTurn, depth, rootRunId, runId, taskId } = run.state
   return {
     runId,
     rootRunId,
@@ -234,6 +234,7 @@ export const scopeOf = (run: Run, call: Call): CallScope => {
     depth,
     taskId,
     runContext: context,
+    ...(caller === undefined ? {} : { caller }),
     dialect: currentTurn?.dialect ?? run.agent.dialect
   }
 }

@@ -10,7 +10,7 @@ import { TracerKey } from "effect/Tracer"
 import * as Agents from "../../Agent.ts"
 import type { Agent } from "../../Agent.ts"
 import { spawnDefaults } from "../../Budget.ts"
-import { Hooks } from "../../Hooks.ts"
+import * as Hooks from "../../Hooks.ts"
 import { InstructionBuilder } from "../../InstructionBuilder.ts"
 import { type AgentConfigInvalid, type ModelError, StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
@@ -135,7 +135,7 @@ const telemetryOf = (built: Context.Context<never>, current: Context.Context<nev
 
 /** Returns the extensions that the host of the kernel, or of this run, provides. */
 const extensionsOf = (built: Built, current: Context.Context<never>) => ({
-  hooks: referenceOf(built, current, Hooks),
+  hooks: Hooks.among(built, current),
   middleware: referenceOf(built, current, Middleware),
   policy: Policy.among(built, current),
   pipeline: referenceOf(built, current, PromptPipeline),

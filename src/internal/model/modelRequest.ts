@@ -15,7 +15,7 @@ import type { Turn } from "../../RunState.ts"
 import { perObject } from "../../kit/perObject.ts"
 import { deep } from "../../kit/redact.ts"
 import { offerOf } from "./permissions.ts"
-import type { Run, Served } from "../run/run.ts"
+import { type Run, type Served, policyScope } from "../run/run.ts"
 import { promptLog, stepOf } from "../state/state.ts"
 
 /** Returns the definitions of the tools that a turn offers its model. A hook may have dropped some of them. */
@@ -54,7 +54,7 @@ export const requestOf = (
     ...(grammar && { grammar }),
     ...(breakpoints && { cacheBreakpoints: breakpoints })
   }
-  return { runId: state.runId, rootRunId: state.rootRunId, step: stepOf(state), provider, request }
+  return { ...policyScope(run), step: stepOf(state), provider, request }
 }
 
 /** Emits the request. All earlier records are stored by then. */

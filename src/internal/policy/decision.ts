@@ -13,10 +13,10 @@ import type { CallKind } from "../../Call.ts"
 import type { Limits } from "../../Limits.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { inTime, logIgnored } from "../../kit/foreignCode.ts"
-import type { Json, JsonObject } from "../../kit/json.ts"
+import type { Json } from "../../kit/json.ts"
 import { lazily } from "../../kit/schemas.ts"
 import { paramsOf } from "../skill/skillInput.ts"
-import { Answerers, type Caller } from "../../Caller.ts"
+import { Answerers, type Scope } from "../../Caller.ts"
 
 /**
  * The decision of a policy about one call.
@@ -37,29 +37,13 @@ export type Decision =
     }
 
 /**
- * The run and the agent that a decision is for.
- *
- * @category models
- * @since 0.1.0
- */
-export interface PolicyScope {
-  readonly runId: string
-  readonly rootRunId: string
-  readonly agent: string
-  readonly depth: number
-  readonly context: JsonObject
-  /** The caller who started the run, if it was given. */
-  readonly caller?: Caller
-}
-
-/**
  * The call to decide about, with the input it will run with. If the schema of a skill changes the input of the model,
  * the policy is asked about both forms, and the stricter decision wins.
  *
  * @category models
  * @since 0.1.0
  */
-export interface PolicyCall extends PolicyScope {
+export interface PolicyCall extends Scope {
   readonly callId: string
   readonly name: string
   readonly kind: CallKind
@@ -76,7 +60,7 @@ export interface PolicyCall extends PolicyScope {
  */
 export interface PolicyShape {
   /** Returns whether the model sees the skill or protocol of this name. A hidden one cannot be called. */
-  readonly visible?: ((name: string, scope: PolicyScope) => boolean) | undefined
+  readonly visible?: ((name: string, scope: Scope) => boolean) | undefined
   readonly authorize: (call: PolicyCall) => Effect.Effect<Decision>
 }
 
@@ -145,7 +129,7 @@ export const askPolicy = (policy: Pick<PolicyShape, "authorize">, call: PolicyCa
   decided(Effect.suspend(() => effectOf(policy.authorize(call))))
 
 /** Returns whether a policy shows the callable with this name. If the policy throws, the callable is hidden. */
-export const shows = (policy: PolicyShape | undefined, name: string, scope: PolicyScope): boolean => {
+export const shows = (policy: PolicyShape | undefined, name: string, scope: Scope): boolean => {
   try {
     return policy?.visible === undefined || Boolean(policy.visible(name, scope))
   } catch {

@@ -19,7 +19,7 @@ import type { RunState } from "../../RunState.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import * as Usage from "../../Usage.ts"
 import { cut } from "../../kit/text.ts"
-import { stepOf } from "../state/state.ts"
+import { callerScope, stepOf } from "../state/state.ts"
 import type { PromptContext, Summary } from "./promptTypes.ts"
 
 /** The request of a side call, and where it is sent. */
@@ -28,7 +28,7 @@ interface Side {
   readonly model: Model
   readonly messages: ReadonlyArray<Message>
   readonly generation: Generation
-  readonly state: Parameters<typeof stepOf>[0] & Pick<RunState, "runId" | "rootRunId">
+  readonly state: RunState
   readonly middleware: ReadonlyArray<Middleware>
   /** Default: finds none. */
   readonly media?: MediaLookup
@@ -50,8 +50,7 @@ export const ask = Effect.fnUntraced(function* (
   const { replyLength } = yield* Limits.Limits
   const { generation, media = noMedia, messages, middleware, model, provider, state } = side
   const call: ModelCall = {
-    runId: state.runId,
-    rootRunId: state.rootRunId,
+    ...callerScope(state),
     step: stepOf(state),
     provider,
     request: { model, messages, tools: [], generation, media }

@@ -24,6 +24,7 @@ export const hookArgs = <More extends object>(run: Run, more: More): HookArgs & 
     state: sealed(run.state),
     turn: run.state.currentTurn ?? turnLog(run.state).last(),
     context: run.state.context,
+    caller: run.state.caller,
     commitKey: `${run.state.runId}:${run.state.phaseRevision}`,
     ...more
   })

@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../../Agent.ts"
 import type { Call, CallResult } from "../../Call.ts"
+import type { Scope } from "../../Caller.ts"
 import type { Content } from "../../Content.ts"
 import type { DialectName } from "../../Dialect.ts"
 import type { Hooks } from "../../Hooks.ts"
@@ -45,7 +46,7 @@ import type * as MediaStore from "../../MediaStore.ts"
 import type { Message } from "../../Message.ts"
 import type { Middleware } from "../../Middleware.ts"
 import type { Model } from "../../Model.ts"
-import type { PolicyScope, PolicyShape } from "../../Policy.ts"
+import type { PolicyShape } from "../../Policy.ts"
 import type { Prompt, PromptContext, PromptPipelineShape, TokenCount } from "../../PromptPipeline.ts"
 import type { AnyProtocol } from "../../Protocol.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
@@ -63,7 +64,7 @@ import { perObject } from "../../kit/perObject.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import type { LiveTree, Underway } from "../../store-kit/internal/liveTree.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
-import { State } from "../state/state.ts"
+import { State, callerScope } from "../state/state.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type IsUsed, usedIds } from "../words/ids.ts"
 import type { SharedBudget } from "./sharedBudget.ts"
@@ -230,9 +231,6 @@ export interface Run extends Environment {
 /** Returns the time in milliseconds by the clock the run started on. */
 export const now = (environment: Pick<Environment, "clock">): number => environment.clock.currentTimeMillisUnsafe()
 
-/** Returns the name of the agent that a run was handed over to, or else started with. */
-export const agentName = ({ agent, handoff }: Pick<RunState, "agent" | "handoff">): string => handoff?.agent ?? agent
-
 /** Returns whether a run is active and at this phase. */
 export const isAt = ({ state: { status } }: Run, phase: Phase): boolean =>
   status.type === "running" && status.phase === phase
@@ -253,15 +251,8 @@ export const currentTurn = (run: Run): Turn => {
 export const isRecovered = (run: Run, { callId }: Pick<Call, "callId">): boolean =>
   currentTurn(run).recovered?.includes(callId) === true
 
-/** Returns the facts about a run that a policy receives. */
-export const policyScope = ({ agent, state }: Run): PolicyScope => ({
-  runId: state.runId,
-  rootRunId: state.rootRunId,
-  agent: agent.name,
-  depth: state.depth,
-  context: state.context,
-  ...(state.caller === undefined ? {} : { caller: state.caller })
-})
+/** Returns the facts about a run by which policies and middleware decide. */
+export const policyScope = ({ agent, state }: Run): Scope => callerScope(state, agent.name)
 
 /** Creates a run in this process from a state and its decoded answer, if it has one. */
 export const makeRun = (environment: Environment, state: RunState, output: unknown): Run => ({

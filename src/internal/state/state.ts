@@ -8,6 +8,7 @@
 
 import * as Calls from "../../Call.ts"
 import type { Call } from "../../Call.ts"
+import type { Scope } from "../../Caller.ts"
 import { type Message, text as textOf } from "../../Message.ts"
 import type { CallMade, Phase, Question, RunResult, RunState, Turn } from "../../RunModel.ts"
 import type { PhaseEvent } from "../../RunRecord.ts"
@@ -283,3 +284,12 @@ const rests: ReadonlySet<string> = new Set<PhaseEvent["type"]>([
   "run_failed",
   "run_cancelled"
 ])
+
+/** Returns the name of the agent that a run was handed over to, or else started with. */
+export const agentName = ({ agent, handoff }: Pick<RunState, "agent" | "handoff">): string => handoff?.agent ?? agent
+
+/** Returns the facts about a run by which policies, middleware and filters decide. */
+export const callerScope = (state: RunState, agent: string = agentName(state)): Scope => {
+  const { caller, context, depth, rootRunId, runId } = state
+  return { runId, rootRunId, agent, depth, context, ...(caller === undefined ? {} : { caller }) }
+}

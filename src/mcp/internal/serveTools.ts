@@ -15,6 +15,7 @@ import * as Random from "effect/Random"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Caller from "../../Caller.ts"
 import * as Content from "../../Content.ts"
 import { shorten } from "../../kit/text.ts"
 import { inTime } from "../../kit/foreignCode.ts"
@@ -129,7 +130,7 @@ const toolOf = ({ annotations, description, inputSchema, name }: Skill.AnySkill)
 
 const decodeSchema = Schema.decodeUnknownOption(McpSchema.ToolJson)
 
-const scopeOf = (callId: string): Policy.PolicyScope => ({
+const scopeOf = (callId: string): Caller.Scope => ({
   runId: callId,
   rootRunId: callId,
   agent: "mcp",

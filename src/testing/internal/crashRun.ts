@@ -14,7 +14,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type Agent, withOwnSkills } from "../../Agent.ts"
 import type { Call, CallOutcome } from "../../Call.ts"
-import { Hooks } from "../../Hooks.ts"
+import * as Hooks from "../../Hooks.ts"
 import * as Kernel from "../../Kernel.ts"
 import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
@@ -278,7 +278,7 @@ interface Process {
 
 /** The parts of the subject that determine the effects of a call. */
 export interface Own {
-  readonly hooks: Hooks
+  readonly hooks: Hooks.Hooks
   readonly protocols: ProtocolRegistry.ProtocolRegistry["Service"]
   readonly skills: SkillRegistry["Service"]
 }
@@ -301,7 +301,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
     // Skill values of agents are watched like those of the registry.
     const skills = withOwnSkills<R | SkillRegistry>(Context.get(parts, SkillRegistry), subject.agent, parts)
     const protocols = Context.get(parts, ProtocolRegistry.ProtocolRegistry)
-    known = { hooks: Context.get(parts, Hooks), protocols, skills }
+    known = { hooks: Hooks.among(parts), protocols, skills }
     const watched = watch(machine, witness, { store, skills, protocols }, cut)
     commits = watched.commits
     const ground = parts.pipe(
