@@ -60,6 +60,13 @@ export const wire = async (): Promise<ReadonlyArray<Line>> => [
     "test/provider/imageLimits.test.ts",
     "test/kit/imageHeader.test.ts"
   ]),
+  existing("PDF files and whole requests stay within the pages and bytes that a vendor takes, the newest media first", [
+    "test/provider/mediaAllowance.test.ts",
+    "test/kit/pdfPages.test.ts"
+  ]),
+  existing("media that a request does not hold, and options of a failed one, are named live and in the journal", [
+    "test/kernel/leftOut.test.ts"
+  ]),
   existing(
     "the schema of a typed answer goes to vendors that can hold a model to it, in the part of the language they take",
     ["test/provider/structuredOutput.test.ts"]

@@ -15,7 +15,7 @@ import type { Generation } from "./Generation.ts"
 import type { JsonObject } from "./kit/json.ts"
 import type { MediaNotFound, MediaUnreadable, StoreError } from "./KernelError.ts"
 import { ProviderError } from "./KernelError.ts"
-import type { Media } from "./Media.ts"
+import type { Kind, Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
 import type { StreamPart } from "./StreamPart.ts"
@@ -55,6 +55,18 @@ export interface MediaLookup {
 }
 
 /**
+ * A medium of a message that is not part of a request, and why. A text stands in its place.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LeftOutMedium {
+  readonly type: Kind
+  readonly mediaType: string
+  readonly reason: string
+}
+
+/**
  * One model call.
  *
  * `messages` begins with the system message, if any. Message objects are shared between calls and never change, so a
@@ -69,6 +81,11 @@ export interface Request {
   readonly tools: ReadonlyArray<ToolDefinition>
   readonly generation: Generation
   readonly media: MediaLookup
+  /**
+   * Called with the media that the request does not hold although its messages do, and why. The encoders of
+   * `kernai/provider` call it, `MessageEncoder` included. The last call counts.
+   */
+  readonly noteLeftOut?: (media: ReadonlyArray<LeftOutMedium>) => void
   /** Indexes into `messages` after which the prefix is stable enough to be cached. */
   readonly cacheBreakpoints?: ReadonlyArray<number>
   /**

@@ -55,12 +55,14 @@ export type TurnEvent =
   | (Event<"model_call_failed"> & {
       /** The requested model, as `provider/model`; the run may continue with another call. */
       readonly model: string
-      /** Counts the model calls that middleware made in this turn, from 1. */
+      /** Counts the model calls for one reply, from 1. More than one are made by middleware. */
       readonly call: number
       readonly reason: ProviderReason
       readonly error: string
       /** The vendor's own error text, without secrets. For developers; models never see it. */
       readonly vendor?: VendorWords
+      /** Set if the request left out these options and no event has named them yet. */
+      readonly dropped?: DroppedOptions
     })
   | (Event<"llm_response"> & {
       readonly content: string
@@ -71,7 +73,7 @@ export type TurnEvent =
       readonly usage: Usage | null
       /** Set if the vendor read far fewer tokens from its cache than the `expected` ones. */
       readonly cacheMissed?: { readonly expected: number; readonly read: number }
-      /** Set with the first reply to requests that left out these options, and when they change. */
+      /** Set with the first reply to requests that left out these options, and when they change. A failed call may name them first. */
       readonly dropped?: DroppedOptions
     })
   | (Event<"blocks_parsed"> & {

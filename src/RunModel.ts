@@ -69,8 +69,8 @@ export type Status = TypeOf<typeof Schemas.status>
 export interface PromptDelta extends TypeOf<typeof Schemas.promptDelta> {}
 
 /**
- * A content or message that a repair left out, or the schema of a typed answer. `message` is its index in the
- * conversation before the repair.
+ * A content or message that a repair left out, the schema of a typed answer, or a medium that a request could not hold.
+ * `message` is its index in the conversation before the repair.
  *
  * @category models
  * @since 0.1.0

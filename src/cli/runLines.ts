@@ -139,6 +139,10 @@ const correctionOf = (outcome: Outcome, look: Text.Look): ReadonlyArray<string> 
 /** Returns a note about an event in which a reply or a call did not work as intended. */
 const noteOf = (event: RunEvent): string | undefined => {
   switch (event.type) {
+    case "model_completed":
+      return event.leftOut
+        ?.map(({ mediaType, reason, type }) => `${type} (${mediaType}) left out: ${reason}`)
+        .join("; ")
     case "model_restarted":
       return `asking again, attempt ${event.attempt}`
     case "paused":

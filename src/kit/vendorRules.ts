@@ -29,6 +29,20 @@ export interface ImageLimits {
   readonly most?: number
 }
 
+/** How large PDF files may be. An absent field is not limited. */
+export interface PdfLimits {
+  /** The pages of one file. */
+  readonly pages?: number
+  /** The pages of all files of a request. */
+  readonly pagesOfAll?: number
+  /** The pages of all files, for models whose context window has no more tokens than these. */
+  readonly pagesOfSmall?: { readonly window: number; readonly pages: number }
+  /** The bytes of one file. */
+  readonly bytes?: number
+  /** The bytes of all files of a request. */
+  readonly bytesOfAll?: number
+}
+
 /** The JSON Schemas to which a vendor can hold a reply. Every object of them is closed, and the outermost is one. */
 export interface SchemaRules {
   /** The constraints of a value that may stand beside its type. */
@@ -79,6 +93,9 @@ export interface VendorRules {
   /** How many cache marks a request may have, and the blocks that can have none. Undefined where there are no marks. */
   readonly cacheMarks?: { readonly most: number; readonly never: ReadonlyArray<string> }
   readonly images?: ImageLimits
+  readonly pdf?: PdfLimits
+  /** The bytes of a request. */
+  readonly requestBytes?: number
   /** The schemas for typed answers. Undefined where none can be sent beside tools. */
   readonly schemas?: SchemaRules
   readonly sources: ReadonlyArray<Source>
@@ -114,6 +131,7 @@ const openAi = {
   userFirst: false,
   results: "next-messages",
   images: { most: 500 },
+  pdf: { bytesOfAll: 50_000_000 },
   schemas: openAiSchemas
 } as const
 
@@ -122,7 +140,8 @@ const openAiSources: ReadonlyArray<Source> = [
   { rule: "schemas", url: "https://developers.openai.com/api/docs/guides/structured-outputs" },
   { rule: "schemas", url: "https://github.com/ai-dynamo/dynamo/pull/15153", readOn },
   { rule: "name", url: "https://platform.openai.com/docs/api-reference/chat/create#chat-create-tools" },
-  { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn }
+  { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
+  { rule: "pdf", url: "https://platform.openai.com/docs/guides/pdf-files" }
 ]
 
 /** The vendor behind a model of another package is unknown, so its prompt keeps the rules of all. */
@@ -149,6 +168,8 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     resultsFirst: true,
     cacheMarks: { most: 4, never: ["thinking", "redacted_thinking"] },
     images: { side: 8_000, sideOfMany: { above: 20, side: 2_000 }, encodedBytes: 10_485_760, most: 100 },
+    pdf: { pagesOfAll: 600, pagesOfSmall: { window: 200_000, pages: 100 } },
+    requestBytes: 32_000_000,
     // The number of levels and of properties is not published.
     schemas: {
       constraints: [],
@@ -175,7 +196,15 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
       { rule: "images", url: "https://github.com/anthropics/claude-code/issues/12351", readOn },
       { rule: "images", url: "https://github.com/anthropics/claude-code/issues/24630", readOn },
       { rule: "images", url: "https://github.com/can1357/oh-my-pi/pull/10633", readOn },
-      { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn }
+      { rule: "images", url: "https://github.com/earendil-works/pi/pull/120", readOn },
+      { rule: "pdf", url: "https://github.com/anthropics/claude-code/issues/6231", readOn },
+      { rule: "pdf", url: "https://github.com/jikig-ai/soleur/issues/3350", readOn },
+      { rule: "requestBytes", url: "https://github.com/jikig-ai/soleur/issues/3350", readOn },
+      {
+        rule: "requestBytes",
+        url: "https://www.developersdigest.tech/errors/api/anthropic-api/413-request-too-large",
+        readOn
+      }
     ]
   },
   chat: {
@@ -222,6 +251,8 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     userLast: true,
     needsItemAfterReasoning: false,
     results: "next-message",
+    pdf: { pages: 1_000, bytes: 52_428_800 },
+    requestBytes: 100_000_000,
     schemas: {
       constraints: ["minimum", "maximum", "minItems", "maxItems"],
       formats: ["date-time", "date", "time"],
@@ -237,6 +268,13 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
       { rule: "name", url: "https://github.com/google-gemini/gemini-cli/issues/6704", readOn },
       { rule: "results", url: "https://ai.google.dev/gemini-api/docs/function-calling" },
       { rule: "userFirst", url: "https://ai.google.dev/gemini-api/docs/function-calling" },
+      { rule: "pdf", url: "https://github.com/googleapis/python-genai/issues/353", readOn },
+      { rule: "pdf", url: "https://github.com/suurt8ll/open_webui_functions/pull/267", readOn },
+      {
+        rule: "requestBytes",
+        url: "https://blog.google/innovation-and-ai/technology/developers-tools/gemini-api-new-file-limits",
+        readOn
+      },
       { rule: "userLast", url: "https://github.com/crewAIInc/crewAI/pull/6973", readOn }
     ]
   },

@@ -19,7 +19,7 @@ import { soundObject, soundText } from "../kit/soundText.ts"
 import { vendorRules } from "../kit/vendorRules.ts"
 import { Limits } from "../Limits.ts"
 import type * as ModelRegistry from "../ModelRegistry.ts"
-import { Provider, type ProviderShape, type Request } from "../Provider.ts"
+import { type LeftOutMedium, Provider, type ProviderShape, type Request } from "../Provider.ts"
 import type { FinishReason, ReportedUsage } from "../StreamPart.ts"
 import * as Packages from "./internal/aiSdkPackages.ts"
 import { toMessages, type Version, type Written } from "./internal/aiSdkPrompt.ts"
@@ -28,7 +28,8 @@ import * as ChatReply from "./internal/chatReply.ts"
 import { type Fault, refusal, retryAt } from "./internal/providerFault.ts"
 import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { allMedia, encoder } from "./internal/messageParts.ts"
+import { encoder } from "./internal/encodeMessages.ts"
+import { allMedia } from "./internal/messageParts.ts"
 import { count, type Fields, fields, isFields, parse, string, text } from "./internal/readFields.ts"
 import { type Reply, unknownReason } from "./internal/replyParts.ts"
 import { requestIdOf, wordsOf } from "./internal/vendorWords.ts"
@@ -77,7 +78,9 @@ export const fromModel = (
 
   const ask = Effect.fnUntraced(function* (request: Request, clock: Clock.Clock) {
     const limits = yield* Limits
-    const encoded = yield* encode(request)
+    const leftOut: Array<LeftOutMedium> = []
+    const noteLeftOut = (media: ReadonlyArray<LeftOutMedium>) => void leftOut.push(...media)
+    const { messages: encoded } = yield* encode({ ...request, noteLeftOut })
     const model = yield* Effect.try({ try: () => modelFor(request), catch: () => refused })
     const abort = yield* Effect.acquireRelease(
       Effect.sync(() => new AbortController()),
@@ -85,8 +88,9 @@ export const fromModel = (
     )
     const asked = yield* Effect.gen(function* () {
       const urls = yield* Effect.tryPromise({ try: async () => await model.supportedUrls, catch: () => refused })
-      const target = { version: versionOf(model), reads: readerOf(urls) }
+      const target = { version: versionOf(model), reads: readerOf(urls), leftOut }
       const prompt = Foreign.together(encoded.flatMap(({ message, pieces }) => toMessages(target, message, pieces)))
+      request.noteLeftOut?.(leftOut)
       return yield* Effect.tryPromise({
         try: () => model.doStream(toOptions(request, name, prompt, abort.signal)),
         catch: (error) => faultOf(error, clock)

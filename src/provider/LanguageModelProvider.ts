@@ -27,7 +27,8 @@ import { runHere } from "./internal/body.ts"
 import { type Fault, saysTooLong } from "./internal/providerFault.ts"
 import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
-import { allMedia, concluded, encoder, type Piece, shownText, standIn, textOf } from "./internal/messageParts.ts"
+import { encoder } from "./internal/encodeMessages.ts"
+import { allMedia, concluded, type Piece, shownText, standIn, textOf } from "./internal/messageParts.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
@@ -56,7 +57,7 @@ export const fromModel = (
   const encode = encoder({ provider: name, media: allMedia }, toMessages)
   const modelFor = typeof model === "function" ? model : () => Effect.succeed(model)
   const ask = Effect.fnUntraced(function* (request: Request) {
-    const messages = yield* encode(request)
+    const { messages } = yield* encode(request)
     const model = yield* modelFor(request)
     const options = {
       prompt: Foreign.together(messages.flat()),

@@ -9,7 +9,8 @@
  * @since 0.1.0
  */
 
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import { encoder } from "./internal/encodeMessages.ts"
 import * as Parts from "./internal/messageParts.ts"
 import type { ProviderError } from "../KernelError.ts"
 import type { Message } from "../Message.ts"
@@ -69,7 +70,10 @@ export type {
 export const make: <A>(
   settings: Parts.Settings,
   encode: (message: Message, pieces: ReadonlyArray<Parts.Piece>, modelId: string) => A
-) => (request: Request) => Effect.Effect<ReadonlyArray<A>, ProviderError> = Parts.encoder
+) => (request: Request) => Effect.Effect<ReadonlyArray<A>, ProviderError> = (settings, encode) => {
+  const encodeAll = encoder(settings, encode)
+  return (request) => Effect.map(encodeAll(request), ({ messages }) => messages)
+}
 
 /**
  * Returns the texts among the pieces of a message, joined by `separator`. Default: the empty string.

@@ -35,8 +35,12 @@ describe("the page about requests", () => {
     assert.sameMembers([...told], [...known])
   })
 
-  it("names the limits of images", () => {
-    for (const { images } of Object.values(vendorRules)) {
+  it("names the limits of images, PDF files and requests", () => {
+    for (const { images, pdf, requestBytes } of Object.values(vendorRules)) {
+      const { pagesOfSmall, ...others } = pdf ?? {}
+      for (const number of [requestBytes, pagesOfSmall?.window, pagesOfSmall?.pages, ...Object.values(others)]) {
+        if (number !== undefined) assert.include(page, number.toLocaleString("en"))
+      }
       if (images === undefined) continue
       const numbers = [images.side, images.sideOfMany?.above, images.sideOfMany?.side, images.encodedBytes, images.most]
       for (const number of numbers) if (number !== undefined) assert.include(page, number.toLocaleString("en"))

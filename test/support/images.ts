@@ -1,4 +1,4 @@
-/** The first bytes of images of a given size. Nothing follows them. */
+/** The first bytes of images and PDF files of a given size. Nothing follows them. */
 
 const text = (value: string): ReadonlyArray<number> => Array.from(value, (character) => character.charCodeAt(0))
 const big = (value: number, bytes: number): ReadonlyArray<number> =>
@@ -33,4 +33,11 @@ export const webp = {
   lossless: (width: number, height: number) => riff("VP8L", 0x2f, ...little((width - 1) | ((height - 1) << 14), 4)),
   extended: (width: number, height: number) =>
     riff("VP8X", 0, 0, 0, 0, ...little(width - 1, 3), ...little(height - 1, 3))
+}
+
+/** The beginning of a PDF file with this number of pages. The rest of its bytes are zero. */
+export const pdf = (pages: number, bytes = 256): Uint8Array => {
+  const file = new Uint8Array(bytes)
+  file.set(text(`%PDF-1.7\n1 0 obj << /Kids [2 0 R] /Count ${pages} /Type /Pages >> endobj`))
+  return file
 }

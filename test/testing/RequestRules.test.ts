@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { Content, type Message } from "kernai"
 import { RequestRules } from "kernai/testing"
-import { png } from "../support/images.ts"
+import { pdf, png } from "../support/images.ts"
 import { message, request, tool } from "../support/provider.ts"
 import { type Target, targets } from "../support/wires.ts"
 
@@ -288,6 +288,29 @@ describe("the rules of vendors", () => {
         ["images"]
       )
     }
+  })
+
+  it("find PDF files with too many pages or bytes, and a request that is too large", () => {
+    const anthropic = (...files: ReadonlyArray<Uint8Array>) => ({
+      messages: [
+        {
+          role: "user",
+          content: files.map((data) => ({
+            type: "document",
+            source: { type: "base64", media_type: "application/pdf", data: Base64.encode(data) }
+          }))
+        }
+      ]
+    })
+    const gemini = (file: Uint8Array) => ({
+      contents: [{ role: "user", parts: [{ inlineData: { mimeType: "application/pdf", data: Base64.encode(file) } }] }]
+    })
+    const rulesIn = (wire: RequestRules.Wire, body: object) => RequestRules.check(wire, body).map(({ rule }) => rule)
+    assert.deepStrictEqual(rulesIn("anthropic", anthropic(pdf(300), pdf(300))), [])
+    assert.deepStrictEqual(rulesIn("anthropic", anthropic(pdf(300), pdf(301))), ["pdf"])
+    assert.deepStrictEqual(rulesIn("gemini", gemini(pdf(1_001))), ["pdf"])
+    assert.deepStrictEqual(rulesIn("gemini", gemini(pdf(1, 53_000_000))), ["pdf"])
+    assert.deepStrictEqual(rulesIn("anthropic", anthropic(pdf(1, 13_000_000), pdf(1, 12_000_000))), ["requestBytes"])
   })
 
   it("find a body that is no request", () => {

@@ -96,7 +96,7 @@ const recordMeaning = (
     maxRepeats === undefined ? undefined : repetition(run.state, understood, reply.reply.text, maxRepeats)
   const meaning = repeated?.meaning ?? understood
   run.output = meaning.output
-  record(run, completedDraft(reply, meaning))
+  record(run, completedDraft(run, reply, meaning))
   for (const event of replyEvents(reply, meaning)) emit(run, event)
   const overrun = Budget.isBounded(run.budget) ? Budget.overrun(run.budget) : undefined
   if (overrun !== undefined) return overrun

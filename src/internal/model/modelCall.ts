@@ -40,18 +40,23 @@ export const callModel = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const tools = turn.tools.length === 0 ? [] : yield* toolsOf(run, turn)
   const { grammar: isWanted, typed } = run.agent
   const grammar = !isWanted && !typed ? undefined : yield* grammarOf(run, served.model, tools)
-  const call = requestOf(run, turn, served, tools, grammar)
+  let leftOut: ModelReply["leftOut"] = []
+  const noteLeftOut = (media: ModelReply["leftOut"]) => {
+    leftOut = media
+  }
+  const call = requestOf(run, turn, served, tools, grammar, noteLeftOut)
   const reading = new ReplyReading(run, turn, call, markupsOf(run.agent, grammar))
   const forecast = forecastCache(run, served.model.id, tools, reading.startedAt)
   emitSent(run, call.request, reading.startedAt, forecast)
   run.reply = reading
   const exit = yield* Effect.exit(run.restore(tracedModel(run, reading, read(run, reading))))
   run.reply = undefined
-  const reply = reading.reply()
+  const reply: ModelReply = leftOut.length === 0 ? reading.reply() : { ...reading.reply(), leftOut }
   if (reply.usage?.partial === true) emit(run, { type: "partial_usage", usage: reply.usage })
   if (Exit.isSuccess(exit)) return withWarnings(run, reply, forecast?.tokens ?? 0)
   const { cause } = exit
   const isInterrupted = Cause.hasInterruptsOnly(cause)
+  if (reading.calls === 0) emitFailed(run, reading.call, 1, cause.reasons.find(Cause.isFailReason)?.error)
   if (reply.reply.finish === undefined && (!hasBegun(reply.reply) || isInterrupted)) {
     countDiscarded(run, reply)
     return yield* Effect.failCause(cause)
@@ -192,14 +197,26 @@ const sendCall = (run: Run, reading: ReplyReading, call: ModelCall): ModelStream
       }),
       Stream.tapError((error) =>
         Effect.sync(() => {
-          const model = `${call.provider.name}/${call.request.model.id}`
-          const { message, reason, vendor } = error
-          const words = vendor === undefined ? undefined : { vendor: deep(vendor, redact) }
-          emit(run, { type: "model_call_failed", model, call: number, reason, error: redact(message), ...words })
+          emitFailed(run, call, number, error)
         })
       )
     )
   })
+
+/** Emits the failure of a call, with the options that it dropped. Synchronous. */
+const emitFailed = (run: Run, call: ModelCall, number: number, error: unknown): void => {
+  if (!(error instanceof ProviderError)) return
+  const dropped = noteDropped(run, call)
+  emit(run, {
+    type: "model_call_failed",
+    model: `${call.provider.name}/${call.request.model.id}`,
+    call: number,
+    reason: error.reason,
+    error: redact(error.message),
+    ...(error.vendor && { vendor: deep(error.vendor, redact) }),
+    ...(dropped && { dropped })
+  })
+}
 
 // ---------------------------------------------------------------- the reply
 

@@ -10,6 +10,7 @@ import { ProviderError } from "../../KernelError.ts"
 import type { ModelCall } from "../../Middleware.ts"
 import type { Request } from "../../Provider.ts"
 import { type StreamPart, unreported } from "../../StreamPart.ts"
+import type { LeftOut } from "../../RunModel.ts"
 import * as Usage from "../../Usage.ts"
 import { isJsonObject } from "../../kit/json.ts"
 import { redact } from "../../kit/redact.ts"
@@ -17,7 +18,7 @@ import { freeze } from "../../kit/snapshot.ts"
 import { shorten } from "../../kit/text.ts"
 import { estimate, ofTools } from "../prompt/tokenEstimate.ts"
 import type { Intent } from "./meaning.ts"
-import type { Draft, LiveEvent } from "../run/publish.ts"
+import { type Draft, type LiveEvent, noteLeftOut } from "../run/publish.ts"
 import { type MediaError, type ReplyError, type Run, carry, currentTurn } from "../run/run.ts"
 import { isEmpty } from "./intent.ts"
 
@@ -32,6 +33,8 @@ export interface ModelReply {
   readonly raw: ReadonlyArray<StreamPart>
   /** Why a finished reply is rejected, such as a middleware that refused it. */
   readonly refused: Cause.Cause<ReplyError> | undefined
+  /** The media that the request left out. Absent: none. */
+  readonly leftOut?: ReadonlyArray<LeftOut>
   /** Warnings about the request, for live consumers. */
   readonly warnings?: Pick<Extract<LiveEvent, { readonly type: "llm_response" }>, "cacheMissed" | "dropped">
 }
@@ -71,7 +74,9 @@ const withText = (cause: Cause.Cause<ReplyError>, text: string): Cause.Cause<Rep
       )
 
 /** Returns the event that records a reply and its meaning. */
-export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: ModelReply, meaning: Intent): Draft => {
+export const completedDraft = (run: Run, modelReply: ModelReply, meaning: Intent): Draft => {
+  const { call, costUsd, latencyMs, reply, usage } = modelReply
+  const leftOut = noteLeftOut(run, modelReply.leftOut)
   // A skill that mutates its input must not change the journal.
   for (const call of meaning.calls) freeze(call.input)
   return {
@@ -82,6 +87,7 @@ export const completedDraft = ({ call, costUsd, latencyMs, reply, usage }: Model
     latencyMs,
     outcome: meaning.outcome,
     ...(reply.hosted.length === 0 ? undefined : { hosted: reply.hosted }),
+    ...(leftOut === undefined ? undefined : { leftOut }),
     ...(costUsd === 0 ? undefined : { costUsd }),
     message: meaning.message,
     usage,

@@ -38,7 +38,8 @@ export const requestOf = (
   turn: Turn,
   { model, provider }: Served,
   tools: ReadonlyArray<ToolDefinition>,
-  grammar: ReplyGrammar | undefined
+  grammar: ReplyGrammar | undefined,
+  noteLeftOut: NonNullable<Request["noteLeftOut"]>
 ): ModelCall => {
   const { agent, state } = run
   const system = systemOf(run)
@@ -51,6 +52,7 @@ export const requestOf = (
     tools,
     generation,
     media: run.media,
+    noteLeftOut,
     ...(grammar && { grammar }),
     ...(breakpoints && { cacheBreakpoints: breakpoints })
   }

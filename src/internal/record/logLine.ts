@@ -43,7 +43,7 @@ const ofReply = (event: RunEvent): Entry | undefined => {
         ["completion_tokens", event.usage.outputTokens]
       ])
     case "model_completed":
-      return corrected(event)
+      return corrected(event) ?? withoutMedia(event)
     default:
       return undefined
   }
@@ -81,6 +81,14 @@ const corrected = ({ finishReason, outcome }: ModelCompleted): Entry | undefined
         ["names", outcome.loop?.names.join(",")]
       ])
     : undefined
+
+/** Returns the entry of a reply to a request that left out media. */
+const withoutMedia = ({ leftOut }: ModelCompleted): Entry | undefined =>
+  leftOut &&
+  warn("llm.media_left_out", [
+    ["types", leftOut.map(({ type }) => type).join(",")],
+    ["reasons", [...new Set(leftOut.map(({ reason }) => reason))].join("; ")]
+  ])
 
 /** Returns the entry of an event about the blocks of a reply. */
 const ofBlocks = (event: RunEvent): Entry | undefined => {
@@ -178,7 +186,8 @@ const ofRun = (event: RunEvent): Entry | undefined => {
       return error("llm.call_failed", event.error, [
         ["model", event.model],
         ["call", event.call],
-        ["vendor", event.vendor === undefined ? undefined : vendorLine(event.vendor)]
+        ["vendor", event.vendor === undefined ? undefined : vendorLine(event.vendor)],
+        ["dropped", event.dropped?.options.join(",")]
       ])
     case "paused":
       return info("run.paused", [["reason", event.reason]])

@@ -203,7 +203,8 @@ export const phaseOf = (event: RunEvent): JsonObject | undefined => {
         call: event.call,
         reason: event.reason,
         error: event.error,
-        ...(event.vendor === undefined ? {} : { vendor: event.vendor })
+        ...(event.vendor === undefined ? {} : { vendor: event.vendor }),
+        ...(event.dropped === undefined ? {} : { dropped: { ...event.dropped } })
       }
     default:
       return isStored(event) ? { revision: event.revision, ...storedData(event) } : undefined
@@ -236,6 +237,7 @@ const storedData = (event: PhaseEvent): JsonObject => {
         calls: event.calls.length,
         ...mediaOf(references(event.message.content)),
         ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
+        ...(event.leftOut === undefined ? {} : { left_out: event.leftOut.map((medium) => ({ ...medium })) }),
         ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
       }
     case "tool_calls_started":

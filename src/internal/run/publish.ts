@@ -19,6 +19,7 @@ import type {
   TaskEvent,
   TurnEvent
 } from "../../RunEvent.ts"
+import type { LeftOut } from "../../RunModel.ts"
 import type { RunState } from "../../RunState.ts"
 import type { Usage } from "../../Usage.ts"
 import { type JsonObject, plain } from "../../kit/json.ts"
@@ -122,6 +123,16 @@ export const cacheMissed = (expected: number, usage: Usage | null): Response["ca
   expected === 0 || usage === null || usage.cachedTokens >= expected / 2
     ? undefined
     : { expected, read: usage.cachedTokens }
+
+/** Notes and returns the media that a request left out, or undefined if they are those of the request before. */
+export const noteLeftOut = (
+  run: Run,
+  media: ReadonlyArray<LeftOut> | undefined
+): ReadonlyArray<LeftOut> | undefined => {
+  const before = run.leftOut
+  run.leftOut = media === undefined ? "" : JSON.stringify(media)
+  return run.leftOut === before ? undefined : media
+}
 
 /** Notes and returns the options that a call drops, or undefined if they are those of the call before. */
 export const noteDropped = (run: Run, { provider, request }: ModelCall): DroppedOptions | undefined => {

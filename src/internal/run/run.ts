@@ -222,6 +222,8 @@ export interface Run extends Environment {
   prompt: SteadyPrompt | undefined
   /** The options dropped from the last model call. Replaced by `noteDropped` alone. */
   dropped: string
+  /** The media left out of the last request. Replaced by `noteLeftOut` alone. */
+  leftOut: string
   /** Restores interruptibility for foreign code inside the uninterruptible loop. */
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** Returns whether an earlier call of this run had this id. */
@@ -271,6 +273,7 @@ export const makeRun = (environment: Environment, state: RunState, output: unkno
   offer: undefined,
   prompt: undefined,
   dropped: "",
+  leftOut: "",
   restore: Effect.interruptible,
   isUsed: usedIds(state.input)
 })

@@ -113,9 +113,11 @@ export const leftOut = lazily(() =>
   Schema.Struct({
     /** The type of the content, `message` for a whole message, or `output` for the schema of a typed answer. */
     type: Schema.String,
-    /** Absent for `output`, which is part of no message. */
+    /** Absent for `output`, which is part of no message, and for media that a provider left out. */
     message: Schema.optionalKey(Schema.Int),
-    mediaType: Schema.optionalKey(Schema.String)
+    mediaType: Schema.optionalKey(Schema.String),
+    /** Why it was left out. Absent where the vendor refused it. */
+    reason: Schema.optionalKey(Schema.String)
   })
 )
 

@@ -88,6 +88,8 @@ export const events = {
       outcome: Model.outcome(),
       /** The calls that the vendor ran itself. Absent: none. */
       hosted: Schema.optionalKey(Schema.Array(Calls.hostedCall())),
+      /** The media that were not part of the request, and why. Absent: none, or the same as in the turn before. */
+      leftOut: Schema.optionalKey(Schema.Array(Model.leftOut())),
       message: Messages.ownMessage(content),
       usage: otherwise(Schema.NullOr(Messages.usage()), null),
       calls: otherwise(Schema.Array(Calls.requestedCall()), [])

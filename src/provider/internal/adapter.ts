@@ -5,12 +5,16 @@ import { HttpClient } from "effect/http/HttpClient"
 import type * as Redacted from "effect/Redacted"
 import type { Message } from "../../Message.ts"
 import type { VendorRules } from "../../kit/vendorRules.ts"
+import type { ProviderError } from "../../KernelError.ts"
+import { utf8Length } from "../../kit/text.ts"
 import type { ProviderShape, Request } from "../../Provider.ts"
 import { endpoint } from "./body.ts"
 import type { Decoder, Framing } from "./frames.ts"
 import { fitting, namedBack } from "./fitRequest.ts"
 import * as Exchange from "./httpCall.ts"
-import { encoder, type Media, type Piece } from "./messageParts.ts"
+import { type Encoded, encoder } from "./encodeMessages.ts"
+import type { Media, Piece } from "./messageParts.ts"
+import type { SizeLimit } from "./mediaAllowance.ts"
 import { offer } from "./modelList.ts"
 import type { Reply } from "./replyParts.ts"
 
@@ -62,13 +66,13 @@ export const adapter = (
       models: offer(client, service, endpoint(baseUrl, version, list.path, list.query), list.key, list.id),
       stream: stream((format) => {
         const fit = fitting(format.rules)
-        const encode = encoder({ provider: name, media: format.media, images: format.rules.images }, format.encode)
+        const encode = encoder({ provider: name, media: format.media, limits: format.rules }, format.encode)
         const exchange = Exchange.stream(client, {
           ...service,
           framing: format.framing ?? "sse",
           startsSlowly: format.startsSlowly,
           url: (request) => endpoint(baseUrl, version, format.path(request), format.query),
-          body: (request) => Effect.map(encode(request), (messages) => format.body(request, messages)),
+          body: (request) => bodyOf(format, encode, request),
           decoder: format.decoder
         })
         return (asked) => {
@@ -78,3 +82,22 @@ export const adapter = (
       })
     }
   })
+
+/** Writes the body of a request. If it is too large, the oldest media are left out. */
+const bodyOf = Effect.fnUntraced(function* <Wire>(
+  format: Format<Wire>,
+  encode: (request: Request, size?: SizeLimit) => Effect.Effect<Encoded<Wire>, ProviderError>,
+  request: Request
+): Effect.fn.Return<string, ProviderError> {
+  const { requestBytes = Infinity } = format.rules
+  const { mediaBytes, messages } = yield* encode(request)
+  const body = format.body(request, messages)
+  if (mediaBytes === 0 || body.length * 3 <= requestBytes) return body
+  const excess = utf8Length(body) - requestBytes
+  if (excess <= 0) return body
+  const fitted = yield* encode(request, { mediaBytes: Math.max(0, mediaBytes - excess - reserve), requestBytes })
+  return format.body(request, fitted.messages)
+})
+
+/** The bytes kept for the texts in place of media that are left out. */
+const reserve = 64 * 1024

@@ -7,6 +7,7 @@
 
 import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Message } from "../../Message.ts"
+import type { LeftOutMedium } from "../../Provider.ts"
 import { optionsOf } from "./foreign.ts"
 import { concluded, type MediaPiece, type Piece, shownText, standIn, textOf } from "./messageParts.ts"
 
@@ -18,6 +19,8 @@ interface Target {
   readonly version: Version
   /** Whether the model itself reads media of this type at this address. */
   readonly reads: (mediaType: string, url: string) => boolean
+  /** Receives the media that the model cannot read. */
+  readonly leftOut: Array<LeftOutMedium>
 }
 
 /** A message in the form of the specification. */
@@ -64,8 +67,14 @@ const toPart = (target: Target, piece: Piece): ReadonlyArray<unknown> => {
   if (piece.kind === "text") return [{ type: "text", text: piece.text }]
   if (piece.kind !== "media") return []
   const source = sourceOf(target, piece)
-  if (source === undefined) return toPart(target, standIn(piece))
+  if (source === undefined) return leaveOut(target, piece)
   return [{ type: "file", mediaType: piece.mediaType, data: target.version === 4 ? source : heldIn(source) }]
+}
+
+const leaveOut = ({ leftOut }: Target, piece: MediaPiece): ReadonlyArray<unknown> => {
+  const { mediaType, type } = piece
+  leftOut.push({ type, mediaType, reason: "the model does not read its address" })
+  return [{ type: "text", text: textOf([standIn(piece)]) }]
 }
 
 type Source = { readonly type: "url"; readonly url: URL } | { readonly type: "data"; readonly data: string }
@@ -92,11 +101,11 @@ const toResult = (target: Target, piece: Extract<Piece, { kind: "result" }>): un
 const toShown = (target: Target, piece: Piece): ReadonlyArray<unknown> => {
   if (piece.kind !== "media") return toPart(target, piece)
   const source = sourceOf(target, piece)
-  if (source === undefined) return toPart(target, standIn(piece))
+  if (source === undefined) return leaveOut(target, piece)
   const { mediaType } = piece
   if (target.version === 4) return [{ type: "file", mediaType, data: source }]
   if (source.type === "url") {
-    return target.version === 3 ? [{ type: "file-url", url: source.url.href }] : toPart(target, standIn(piece))
+    return target.version === 3 ? [{ type: "file-url", url: source.url.href }] : leaveOut(target, piece)
   }
   const isImage = piece.type === "image" && target.version === 3
   return [{ type: target.version === 2 ? "media" : isImage ? "image-data" : "file-data", mediaType, data: source.data }]

@@ -1,30 +1,12 @@
 /**
- * Reduces a message to the five kinds of content that every vendor accepts: text, media, native calls, their results,
- * and thinking.
- *
- * Other content is sent as text. Media referenced by id are looked up, media that a model does not accept are replaced
- * by a text, and thinking is kept only for the provider and model that wrote it. Text is well-formed, and never blank.
- * Each message is encoded once per adapter and model, and the result is kept for as long as the message lives.
+ * The five kinds of content that every vendor accepts: text, media, native calls, their results, and thinking. Other
+ * content is sent as text.
  */
 
-import * as Effect from "effect/Effect"
-import * as Base64 from "effect/encoding/Base64"
-import * as Option from "effect/Option"
-import * as Blocks from "../../Block.ts"
-import type { Content, MediaContent } from "../../Content.ts"
-import * as Contents from "../../Content.ts"
-import { imageType } from "../../kit/imageHeader.ts"
+import type { MediaContent } from "../../Content.ts"
 import { isJsonObject, type Json, jsonObject, type JsonObject } from "../../kit/json.ts"
-import { soundJson, soundObject, soundText } from "../../kit/soundText.ts"
-import type { ImageLimits } from "../../kit/vendorRules.ts"
-import { ProviderError, type StoreError } from "../../KernelError.ts"
+import type { VendorRules } from "../../kit/vendorRules.ts"
 import { kindOf } from "../../Media.ts"
-import type { Message } from "../../Message.ts"
-import * as Model from "../../Model.ts"
-import type { MediaLookup, Request } from "../../Provider.ts"
-import { documentText, escapedBytes, essenceOf } from "./documentText.ts"
-import { gateOf, type ImageGate, imageShares } from "./imageLimits.ts"
-import { isFields } from "./readFields.ts"
 
 /** A medium that can be sent: bytes as base64, or an address that the vendor reads itself. */
 export interface MediaPiece {
@@ -55,9 +37,12 @@ export interface Settings {
   readonly provider: string
   /** The media that the format supports. The model must accept their kind too. */
   readonly media: Media
-  /** The images that the vendor accepts. Default: all. */
-  readonly images?: ImageLimits | undefined
+  /** The images and PDF files that the vendor accepts. Default: all. */
+  readonly limits?: MediaLimits | undefined
 }
+
+/** What a vendor accepts of media. */
+export type MediaLimits = Pick<VendorRules, "images" | "pdf">
 
 /** The form in which a format accepts one kind of media. */
 export interface Form {
@@ -77,47 +62,6 @@ export const allMedia: Media = {
   video: { urls: true },
   document: { urls: true }
 }
-
-/** Makes the encoder of one adapter. It returns the encoded messages of a request in order, each encoded once. */
-export const encoder = <A>(
-  settings: Settings,
-  encode: (message: Message, pieces: ReadonlyArray<Piece>, model: string) => A
-) => {
-  const kept = new WeakMap<Message, { readonly key: string; readonly value: A }>()
-  return Effect.fnUntraced(function* (request: Request): Effect.fn.Return<ReadonlyArray<A>, ProviderError> {
-    const key = `${request.tools.length > 0} ${hasHosted(request)} ${readsBlocks(request)} ${request.model.id} ${request.model.capabilities.join(" ")}`
-    const shares = imageShares(request.messages, settings.images)
-    const encoded: Array<A> = []
-    for (let index = 0; index < request.messages.length; index++) {
-      const message = request.messages[index]
-      if (message === undefined) continue
-      const known = kept.get(message)
-      const share = shares?.[index]
-      const ownKey = share === undefined ? key : `${key} ${share.side} ${share.leftOut}`
-      if (known !== undefined && known.key === ownKey) {
-        encoded.push(known.value)
-        continue
-      }
-      const found = message.content.some(isNamed) ? yield* sought(settings, message, request.media) : undefined
-      const reader = new Reader(settings, request, index, gateOf(settings.images, share))
-      const pieces = reader.pieces(found?.content ?? message.content)
-      const isSilent = pieces.length === 0 && (message.role === "user" || message.role === "tool")
-      const value = encode(message, isSilent ? nothingSaid : pieces, request.model.id)
-      // A medium that is missing now may be there next time.
-      if (found === undefined || found.isComplete) kept.set(message, { key: ownKey, value })
-      encoded.push(value)
-    }
-    return encoded
-  })
-}
-
-/** Stands for a message of the user without content, which vendors refuse. */
-const nothingSaid: ReadonlyArray<Piece> = [{ kind: "text", text: "(empty)" }]
-
-const hasHosted = ({ tools }: Request): boolean => tools.some(({ hosted }) => hosted !== undefined)
-
-// Without native calls a model acts by blocks, so no text may contain those of another.
-const readsBlocks = ({ tools }: Request): boolean => tools.every(({ hosted }) => hosted !== undefined)
 
 /** Joins the text pieces of a message. */
 export const textOf = (pieces: ReadonlyArray<Piece>, separator = ""): string => {
@@ -200,198 +144,4 @@ export const hash = (text: string): string => {
   return (a >>> 0).toString(16).padStart(8, "0") + (b >>> 0).toString(16).padStart(8, "0")
 }
 
-class Reader {
-  readonly #settings: Settings
-  readonly #request: Request
-  readonly #index: number
-  readonly #images: ImageGate | undefined
-
-  constructor(settings: Settings, request: Request, index: number, images: ImageGate | undefined) {
-    this.#settings = settings
-    this.#request = request
-    this.#index = index
-    this.#images = images
-  }
-
-  pieces(content: ReadonlyArray<Content>): ReadonlyArray<Piece> {
-    const pieces: Array<Piece> = []
-    for (const part of content) {
-      const piece = this.#piece(part)
-      if (piece === undefined) continue
-      const last = pieces.at(-1)
-      // A blank text belongs to the text before it. Alone it is nothing.
-      if (piece.kind !== "text" || !isBlank(piece.text)) pieces.push(piece)
-      else if (last?.kind === "text") pieces[pieces.length - 1] = { kind: "text", text: last.text + piece.text }
-    }
-    return pieces
-  }
-
-  #safe(text: string): string {
-    return readsBlocks(this.#request) ? Blocks.escape(text) : text
-  }
-
-  #piece(part: Content): Piece | undefined {
-    switch (part.type) {
-      case "text":
-        return textPiece(part.text)
-      case "image":
-      case "audio":
-      case "video":
-      case "document":
-        return this.#media(part)
-      case "thinking": {
-        if (!this.#isOwn(part.origin)) return undefined
-        const signature = part.signature === undefined ? undefined : soundJson(part.signature)
-        const piece = { kind: "thought", text: soundText(part.content), signature } as const
-        // A vendor rejects calls of tools that are not in the request.
-        return itemsOf(piece).length > 0 && !hasHosted(this.#request) ? undefined : piece
-      }
-      case "tool_use":
-        // A request without tools may not contain calls, so they are written as text.
-        return this.#request.tools.length === 0
-          ? textPiece(Contents.toText(part))
-          : { kind: "call", id: wireId(part.callId), name: soundText(part.name), input: soundObject(part.input) }
-      case "tool_result":
-        return this.#request.tools.length === 0
-          ? textPiece(this.#safe(Contents.toText(part)))
-          : {
-              kind: "result",
-              id: wireId(part.callId),
-              name: this.#nameOf(part.callId),
-              pieces: this.pieces(part.content),
-              isError: part.isError
-            }
-      default:
-        return textPiece(Contents.toText(part))
-    }
-  }
-
-  #media(part: MediaContent): Piece {
-    const { data } = part
-    const url = part.url === undefined ? undefined : soundText(part.url)
-    const form = Model.mediaInputs(this.#request.model).includes(part.type)
-      ? this.#settings.media[part.type]
-      : undefined
-    const mediaType = soundText(typeIn(part))
-    const fits = form?.types === undefined || form.types.includes(mediaType)
-    const filename = part.type === "document" && part.filename !== undefined ? soundText(part.filename) : undefined
-    const facts = {
-      kind: "media",
-      type: part.type,
-      mediaType,
-      ...(filename === undefined ? {} : { filename: this.#safe(filename) })
-    } as const
-    const refusal = part.type === "image" ? this.#images?.refusal(data) : undefined
-    if (form !== undefined && fits && refusal !== undefined) return standIn(facts, refusal)
-    if (form?.urls === true && fits && url !== undefined) return { ...facts, source: { url } }
-    if (data === undefined) return standIn(facts)
-    const { isText, text } = documentText(part.type, mediaType, data)
-    // A text that cannot be read could hold anything.
-    if (isText && text === undefined) return standIn(facts)
-    if (form !== undefined && fits) {
-      const sent = text === undefined || !readsBlocks(this.#request) ? data : escapedBytes(text, data)
-      return { ...facts, source: { data: Base64.encode(sent) } }
-    }
-    // Every model can read a text document.
-    return text === undefined || !essenceOf(mediaType).startsWith("text/")
-      ? standIn(facts)
-      : textPiece(this.#safe(text))
-  }
-
-  #isOwn(origin: Json | undefined): boolean {
-    return (
-      isFields(origin) && origin["provider"] === this.#settings.provider && origin["model"] === this.#request.model.id
-    )
-  }
-
-  // A call precedes its result closely, so this search is short, and it runs once per message.
-  #nameOf(callId: string): string | undefined {
-    for (let index = this.#index; index >= 0; index--) {
-      for (const part of this.#request.messages[index]?.content ?? []) {
-        if (part.type === "tool_use" && part.callId === callId) return part.name
-      }
-    }
-    return undefined
-  }
-}
-
-const textPiece = (text: string): Piece => ({ kind: "text", text: soundText(text) })
-
-// Vendors in Python also strip the separators U+001C to U+001F and U+0085.
-const separators = "\u001c\u001d\u001e\u001f\u0085"
-
-const isBlank = (text: string): boolean => {
-  for (const character of text) if (character.trim() !== "" && !separators.includes(character)) return false
-  return true
-}
-
 export const unknownType = "application/octet-stream"
-
-/** Returns the media type of a medium. A text that is none, such as one with a block inside, counts as unknown. */
-const typeIn = ({ data, mediaType }: MediaContent): string =>
-  mediaType === undefined
-    ? ((data === undefined ? undefined : imageType(data)) ?? unknownType)
-    : typeShape.test(mediaType)
-      ? mediaType
-      : unknownType
-
-const typeShape = /^[\w.+-]{1,127}\/[\w.+-]{1,127}(?:\s*;\s*[\w.+-]{1,127}=[\w.+"-]{0,127})*$/
-
-const isNamed = (part: Content): boolean =>
-  part.type === "tool_result" ? part.content.some(isNamed) : Contents.isMedia(part) && part.fileId !== undefined
-
-interface Found {
-  readonly content: ReadonlyArray<Content>
-  readonly isComplete: boolean
-}
-
-/**
- * Looks up the media of a message. Fails if a store cannot be read, so that the model does not see less than intended;
- * the call may be retried.
- */
-const sought = (
-  { provider }: Settings,
-  { content }: Message,
-  lookup: MediaLookup
-): Effect.Effect<Found, ProviderError> =>
-  Effect.mapError(
-    look(content, lookup),
-    ({ message }) =>
-      new ProviderError({ provider, reason: "disconnected", detail: `media cannot be looked up: ${message}` })
-  )
-
-/** Replaces media referenced by id with the stored media, if they exist. */
-const look = Effect.fnUntraced(function* (
-  content: ReadonlyArray<Content>,
-  lookup: MediaLookup
-): Effect.fn.Return<Found, StoreError> {
-  const found: Array<Content> = []
-  let isComplete = true
-  for (const part of content) {
-    if (part.type === "tool_result" && isNamed(part)) {
-      const inner = yield* look(part.content, lookup)
-      isComplete &&= inner.isComplete
-      found.push({ ...part, content: inner.content })
-    } else if (Contents.isMedia(part) && part.fileId !== undefined) {
-      const media = yield* medium(part, part.fileId, lookup)
-      isComplete &&= Option.isSome(media)
-      found.push(Option.getOrElse(media, () => part))
-    } else {
-      found.push(part)
-    }
-  }
-  return { content: found, isComplete }
-})
-
-const medium = Effect.fnUntraced(function* (part: MediaContent, id: string, lookup: MediaLookup) {
-  const stored = yield* lookup.get(id)
-  if (Option.isNone(stored)) return Option.none<Content>()
-  const { kind, mimeType, source } = stored.value
-  const named = part.type === "document" && part.filename !== undefined ? { filename: part.filename } : undefined
-  if (source._tag === "Url") return Option.some<Content>({ type: kind, url: source.url, mediaType: mimeType, ...named })
-  const bytes = yield* lookup.bytes(id).pipe(
-    Effect.asSome,
-    Effect.catchTag(["MediaNotFound", "MediaUnreadable"], () => Effect.succeedNone)
-  )
-  return Option.map(bytes, (data): Content => ({ type: kind, data, mediaType: part.mediaType ?? mimeType, ...named }))
-})

@@ -9,6 +9,8 @@ import * as Base64 from "effect/encoding/Base64"
 import * as Result from "effect/Result"
 import { imageSize } from "../../kit/imageHeader.ts"
 import { isRecord, parseJson } from "../../kit/json.ts"
+import { pdfPages } from "../../kit/pdfPages.ts"
+import { utf8Length } from "../../kit/text.ts"
 import { vendorRules, type VendorRules, type Wire } from "../../kit/vendorRules.ts"
 import type { Rule, Violation } from "../RequestRules.ts"
 import { checkSchema } from "./schemaChecks.ts"
@@ -35,6 +37,8 @@ export const violationsIn = (wire: Wire, body: unknown): ReadonlyArray<Violation
   checkOrder(rules, reading.turns, report)
   checkMarks(rules, reading.turns, report)
   checkImages(rules, reading.turns, report)
+  checkFiles(rules, reading.turns, report)
+  checkSize(rules, body, report)
   checkSchema(wire, rules.schemas, body, (path, detail) => report("schemas", path, detail))
   return found
 }
@@ -238,4 +242,32 @@ const checkImages = ({ images: limits }: VendorRules, turns: ReadonlyArray<Turn>
       report("images", path, `has ${size.success.width} × ${size.success.height} pixels, ${side} are allowed`)
     }
   }
+}
+
+// ---------------------------------------------------------------- files and the whole
+
+/** The first bytes of a PDF file as base64. */
+const pdfStart = "JVBERi0"
+
+const checkFiles = ({ pdf: limits }: VendorRules, turns: ReadonlyArray<Turn>, report: Report): void => {
+  if (limits === undefined) return
+  const { bytes: most = Infinity, bytesOfAll = Infinity, pages: allowed = Infinity, pagesOfAll = Infinity } = limits
+  const sum = { bytes: 0, pages: 0 }
+  for (const part of turns.flatMap(({ parts }) => flat(parts))) {
+    if (part.kind !== "media" || part.data?.startsWith(pdfStart) !== true) continue
+    const file = Result.getOrElse(Base64.decode(part.data), () => new Uint8Array())
+    const pages = pdfPages(file) ?? 0
+    sum.bytes += file.length
+    sum.pages += pages
+    if (file.length > most) report("pdf", part.path, `has ${file.length} bytes`)
+    if (pages > allowed) report("pdf", part.path, `has ${pages} pages`)
+  }
+  if (sum.bytes > bytesOfAll) report("pdf", "", `the files have ${sum.bytes} bytes`)
+  if (sum.pages > pagesOfAll) report("pdf", "", `the files have ${sum.pages} pages`)
+}
+
+const checkSize = ({ requestBytes }: VendorRules, body: object, report: Report): void => {
+  if (requestBytes === undefined) return
+  const bytes = utf8Length(JSON.stringify(body))
+  if (bytes > requestBytes) report("requestBytes", "", `has ${bytes} bytes`)
 }
