@@ -44,7 +44,8 @@ describe("GeminiProvider", () => {
               { fileData: { mimeType: "application/pdf", fileUri: "https://x.test/a.pdf" } }
             ]
           },
-          { role: "model", parts: [{ text: "b" }] }
+          { role: "model", parts: [{ text: "b" }] },
+          { role: "user", parts: [{ text: "Continue." }] }
         ],
         generationConfig: {
           temperature: 0,

@@ -229,7 +229,9 @@ export const transcript = (seed: number): Transcript => {
     writer.results(ids)
     if (ids.length === 0 || roll(4) === 0) writer.user()
   }
-  if (writer.messages.at(-1)?.role !== "tool" && roll(8) > 0) writer.user()
+  const last = writer.messages.at(-1)
+  const isCalling = last?.content.some(({ type }) => type === "tool_use") === true
+  if (last?.role !== "tool" && (isCalling || last?.role !== "assistant" || roll(8) > 0)) writer.user()
   const { marks, messages, replies } = writer
   const asked = request({
     model: Model.make("m", { capabilities: [...writer.pick(models, models[0])] }),

@@ -51,7 +51,8 @@ export const fitting = (rules: VendorRules): ((request: Request) => Fitted) => {
       request.tools.length === 0 || isInPlace(messages, isOrdered) ? undefined : inPlace(messages, isOrdered)
     const first = rules.userFirst ? beginning(placed?.map(({ message }) => message) ?? messages) : undefined
     const last = placed?.at(-1)?.message ?? messages.at(-1)
-    const isOpen = rules.userLast === true && last?.role === "assistant"
+    const isCalling = request.tools.length > 0 && last !== undefined && callsOf(last).length > 0
+    const isOpen = rules.userLast === true && last?.role === "assistant" && !isCalling
     const names = namesFor(rules, request)
     if (placed === undefined && first === undefined && !isOpen && names === undefined) {
       return { request, names: noNames }
@@ -135,7 +136,8 @@ const partsOf = perObject(({ content }: Message): Parts => {
 const callsOf = (message: Message): Parts["calls"] => partsOf(message).calls
 
 /**
- * Returns whether every call has its one result right after it, in the order of the calls if `isOrdered` is set.
+ * Returns whether every call has its one result right after it, in the order of the calls if `isOrdered` is set. Calls of
+ * the last message have none yet.
  */
 const isInPlace = (messages: ReadonlyArray<Message>, isOrdered: boolean): boolean => {
   const seen = new Set<string>()
@@ -154,7 +156,8 @@ const isInPlace = (messages: ReadonlyArray<Message>, isOrdered: boolean): boolea
       open.add(id)
     }
   }
-  return open.size === 0
+  const last = messages.at(-1)
+  return open.size === 0 || (last !== undefined && open.size === callsOf(last).length)
 }
 
 /** A message, and its index in the request. Undefined if it was added. */
@@ -237,7 +240,8 @@ const turnOf = (
     const others = message.content.filter((part) => part.type !== "tool_result" || !own.includes(part))
     if (others.length > 0) rest.push({ message: withoutResults({ role: "user", content: others }), from: undefined })
   }
-  for (const id of open) results.push({ message: unanswered(ids.get(id) ?? id), from: undefined })
+  const isLast = at === messages.length - 1
+  for (const id of isLast ? [] : open) results.push({ message: unanswered(ids.get(id) ?? id), from: undefined })
   return { calling: { message: calling, from: at }, results, rest }
 }
 
