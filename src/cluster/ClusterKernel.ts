@@ -44,7 +44,7 @@ import { encodeLive } from "./internal/wire.ts"
  */
 export interface Options<R = never> extends Pick<
   RunDriver.Options<R>,
-  "agents" | "workerId" | "retry" | "retries" | "resume" | "onRun"
+  "agents" | "workerId" | "concurrency" | "partiesOf" | "share" | "retry" | "retries" | "resume" | "onRun"
 > {
   /**
    * Time for a run to finish its step, with the calls it started, when the runner shuts down or loses its shard. Runs

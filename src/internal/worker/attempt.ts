@@ -21,6 +21,7 @@ import { type DueRuns, defer } from "./dueRuns.ts"
 import type { Asked, Claim, Next, Options, RunDriver, Runnable, TakeUpError } from "./driverModel.ts"
 import type { Holder } from "./lease.ts"
 import type { Places } from "./driverPlaces.ts"
+import type { Parties } from "./turns.ts"
 
 /** A driver with what its process knows of runs. */
 export interface Driver<R> extends RunDriver, Holder {
@@ -29,6 +30,7 @@ export interface Driver<R> extends RunDriver, Holder {
   readonly options: Options<R>
   readonly agents: ReadonlyMap<string, Runnable<R>>
   readonly places: Places
+  readonly partiesOf: (run: RunHead) => Parties
   readonly retry: Schedule.Schedule<unknown>
   /** How long a run may take to finish its step when its attempt is interrupted. */
   readonly drain: Duration.Duration
@@ -67,7 +69,7 @@ export const attempt = <R>(
       })
     })
   )
-  return driver.places.hold(Effect.provideContext(whole, driver.services))
+  return driver.places.hold(driver.partiesOf(head), Effect.provideContext(whole, driver.services))
 }
 
 /** Resumes a run under a claim. Losing the claim interrupts it immediately. */

@@ -30,7 +30,7 @@ import { isPassing, patience } from "./retries.ts"
 export const make = Effect.fnUntraced(function* <R>(
   options: Options<R>
 ): Effect.fn.Return<Driver<R>, ConfigInvalid, Kernel | RunStore | R> {
-  const { concurrency = Infinity, drain = "4 seconds" } = options
+  const { concurrency = Infinity, drain = "4 seconds", share = 0.5 } = options
   const refused = problem(options)
   if (refused !== undefined) return yield* refused
   const { appendTimeout, cleanUpTimeout } = yield* Limits
@@ -49,7 +49,8 @@ export const make = Effect.fnUntraced(function* <R>(
     agents: new Map(options.agents.map((agent) => [agent.name, agent])),
     workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
     retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
-    places: Places.make(concurrency),
+    places: Places.make(concurrency, share),
+    partiesOf: options.partiesOf ?? (() => []),
     drain: Duration.fromInputUnsafe(drain),
     cleanUpTimeout,
     due: DueRuns.make(),
@@ -66,10 +67,17 @@ export const make = Effect.fnUntraced(function* <R>(
 })
 
 /** Returns the error for invalid options. */
-export const problem = ({ concurrency = 1 }: Pick<Options, "concurrency">): ConfigInvalid | undefined =>
-  concurrency >= 1
+export const problem = ({
+  concurrency = 1,
+  share = 1
+}: Pick<Options, "concurrency" | "share">): ConfigInvalid | undefined => {
+  if (!(concurrency >= 1)) {
+    return new ConfigInvalid({ path: "concurrency", reason: "a worker must run at least one run at a time" })
+  }
+  return share > 0 && share <= 1
     ? undefined
-    : new ConfigInvalid({ path: "concurrency", reason: "a worker must run at least one run at a time" })
+    : new ConfigInvalid({ path: "share", reason: "the share of a party must be more than 0 and at most 1" })
+}
 
 // ---------------------------------------------------------------- deciding
 
@@ -162,10 +170,8 @@ const drive = Effect.fnUntraced(function* <R>(
       : yield* Effect.orElseSucceed(driver.next(head), () => changed)
     switch (step._tag) {
       case "Attempt": {
-        const attempted = (claim: Claim) => driver.attempt(head, Effect.succeed(claim), isAsked ? how : undefined)
-        const exit = yield* step.isSuspect === true
-          ? driver.suspects.withPermits(1)(attempted({ ...claim, isAlone: true }))
-          : attempted(claim)
+        const claimed = step.isSuspect === true ? aloneWith(driver, claim) : Effect.succeed(claim)
+        const exit = yield* driver.attempt(head, claimed, isAsked ? how : undefined)
         if (exit === undefined) break
         if (Exit.isSuccess(exit)) return { _tag: "AtRest" }
         const error = Option.getOrUndefined(Exit.findErrorOption(exit))
@@ -194,6 +200,14 @@ const drive = Effect.fnUntraced(function* <R>(
 })
 
 const changed: Next = { _tag: "Changed" }
+
+/** Returns the claim on a suspect of a crash once no other suspect is attempted. It has its place already. */
+const aloneWith = <R>({ suspects }: Driver<R>, claim: Claim): Effect.Effect<Claim> =>
+  Effect.as(Effect.interruptible(suspects.take(1)), {
+    ...claim,
+    isAlone: true,
+    release: Effect.andThen(claim.release ?? Effect.void, suspects.release(1))
+  })
 
 /** Returns whether a process is at work on a run, or should be. */
 const isUnderWay = ({ status: { type } }: RunHead): boolean =>

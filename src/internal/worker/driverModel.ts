@@ -35,6 +35,17 @@ export interface Options<R = never> {
   /** How many runs it drives at once, at least 1. Further runs wait. Default: any number. */
   readonly concurrency?: number | undefined
   /**
+   * The parties for whom a run takes its place, from the widest to the narrowest, such as a tenant and its user. Parties
+   * that wait for places take turns, and within a tenant its users. Default: none.
+   */
+  readonly partiesOf?: ((run: RunHead) => ReadonlyArray<string>) | undefined
+  /**
+   * The part of the places that the runs of one party can hold, more than 0 and at most 1. The others are left to other
+   * parties, even if its runs never end: a party takes no more than this part of the places that it does not find taken.
+   * Default: 0.5.
+   */
+  readonly share?: number | undefined
+  /**
    * When a crashed run is attempted again, one at a time of those that were in progress when a process died: at once after the first crash, then by this schedule, and not at all when
    * the schedule ends. Progress of the run or of a task restarts the schedule. Default: 5 times, starting
    * at 1 second, each wait twice the last.

@@ -27,6 +27,7 @@ import * as DueRuns from "./dueRuns.ts"
 import { type Leases, acquire } from "./lease.ts"
 import { deadlineIn } from "./questionDeadlines.ts"
 import { tasksOf } from "./retries.ts"
+import * as Turns from "./turns.ts"
 import { type Options, leaseDefault, problem } from "./workerOptions.ts"
 
 /** A worker, which gets runs by leases. */
@@ -50,6 +51,10 @@ interface State<R> extends Leases {
   /** The suspect of a crash that is being attempted, and those that wait for it. */
   suspect: string | undefined
   readonly waitingSuspects: Set<string>
+  /** Runs for which no place was free. */
+  readonly passedOver: Turns.Turns<string>
+  /** Whether further runs were passed over, which only a poll finds. */
+  areMorePassedOver: boolean
   /** Held while a run is considered for a place. */
   readonly one: Semaphore.Semaphore
   claimed: number
@@ -74,20 +79,21 @@ export const make = Effect.fnUntraced(function* <R>(
     revisions: new Map(),
     suspect: undefined,
     waitingSuspects: new Set(),
+    passedOver: Turns.make({ most: 10_000, mostOfParty: 100 }),
+    areMorePassedOver: false,
     one: Semaphore.makeUnsafe(1),
     claimed: 0,
     isDraining: false
   }
   const polls = pollsOf(worker)
-  const { due, places, store } = driver
+  const { due, store } = driver
   const often = options.pollInterval ?? (store.offers === undefined ? "1 second" : "5 seconds")
   const check = (runId: string) => checked(worker, runId)
-  const take = (runId: string) => Effect.suspend(() => (isBusy(worker) ? Effect.void : check(runId)))
   const all = [
-    Effect.andThen(Stream.runForEach(offersOf(store), take), Effect.never),
+    Effect.andThen(Stream.runForEach(offersOf(store), check), Effect.never),
     Effect.forever(Effect.flatMap(DueRuns.nextDue(due), check)),
     Effect.forever(Effect.andThen(polls.poll, Effect.sleep(often))),
-    Effect.forever(Effect.andThen(places.freed, polls.refill)),
+    Effect.forever(Effect.andThen(driver.places.freed, refill(worker, polls.next))),
     polls.questions(options.pollInterval ?? "5 seconds")
   ]
   const drained = Effect.onInterrupt(() => drain(worker))
@@ -103,7 +109,7 @@ export const make = Effect.fnUntraced(function* <R>(
         return worker.claimed
       })
     ),
-    take
+    take: check
   }
 })
 
@@ -112,12 +118,16 @@ export const make = Effect.fnUntraced(function* <R>(
 /** The polls of a worker for runs that were not announced to it. */
 const pollsOf = <R>(worker: State<R>) => {
   const { places, store } = worker.driver
+  const isFull = () => {
+    worker.areMorePassedOver ||= places.isFull()
+    return places.isFull()
+  }
   const list = (filter: Parameters<typeof store.list>[0]) => worker.timed(store.list(filter))
   const forPlaces: Pages.Polling = {
     list,
     // A run that takes the last place may not be the last one of its page.
-    consider: (head) => Effect.tap(consider(worker, head), () => Effect.sync(places.isFull)),
-    isFull: places.isFull,
+    consider: (head) => Effect.tap(consider(worker, head), () => Effect.sync(isFull)),
+    isFull,
     one: worker.one
   }
   // Separate pages, so that thousands of failed runs do not hide one that can continue.
@@ -131,22 +141,22 @@ const pollsOf = <R>(worker: State<R>) => {
   })
   const alone = Semaphore.makeUnsafe(1).withPermits(1)
   // In turn, so that neither kind takes every place.
-  const next = inTurn(Effect.andThen(running.next, failed.next), Effect.andThen(failed.next, running.next))
-  const more = inTurn(Effect.andThen(failed.next, running.next), running.next)
+  const poll = inTurn(Effect.andThen(running.next, failed.next), Effect.andThen(failed.next, running.next))
+  const next = inTurn(Effect.andThen(failed.next, running.next), running.next)
   return {
     /** Claims runs from the next page. */
     poll: alone(
       Effect.suspend(() => {
         worker.revisions.clear()
-        places.unwant()
-        return next
+        worker.areMorePassedOver = false
+        return poll
       })
     ),
     /** Claims runs from the next page, except those that made no progress since the last poll. */
-    refill: alone(
+    next: alone(
       Effect.suspend(() => {
-        places.unwant()
-        return more
+        worker.areMorePassedOver = false
+        return next
       })
     ),
     /** Reads all waiting runs, then the next page of them at each interval. */
@@ -180,22 +190,22 @@ const checked = <R>(worker: State<R>, runId: string): Effect.Effect<void> =>
     const head = Option.getOrUndefined(yield* worker.timed(worker.store.head(runId)))
     if (head === undefined || head.parentRunId !== undefined) return
     if (head.status.type === "waiting") return yield* consider(worker, head)
-    yield* worker.one.withPermits(1)(
-      Effect.suspend(() => (isBusy(worker) || worker.driver.places.isFull() ? Effect.void : consider(worker, head)))
-    )
+    yield* worker.one.withPermits(1)(consider(worker, head))
   }).pipe(Effect.catchCause(logIgnored(`a worker could not check run ${flat(runId)}`)))
 
-const isBusy = <R>({ driver, isDraining }: State<R>): boolean => isDraining || driver.places.isFull()
-
-/** Claims a run if it can be attempted now, or notes when it is due. */
+/** Claims a run if it can be attempted now, or notes when it is due, or that it waits for a place. */
 const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead) {
   const { claims, driver, orphanMs, revisions } = worker
   const { lease, revision, runId } = head
   if (!driver.agents.has(head.agent) || claims.has(runId) || revisions.get(runId) === revision) return
-  if (lease?.isLive === true) return
+  if (worker.isDraining || lease?.isLive === true) return
+  const parties = driver.partiesOf(head)
+  const isAdmitted = driver.places.admits(parties)
+  if (!isAdmitted && head.status.type === "queued") return passOver(worker, parties, runId)
   const next = yield* driver.next(head, lease === undefined ? isOrphan(worker.store, head, orphanMs) : undefined)
   if (next._tag === "Wait") DueRuns.setDue(driver.due, head, next.until)
   if (next._tag !== "Attempt") return
+  if (!isAdmitted) return passOver(worker, parties, runId)
   const deadline = driver.agents.get(head.agent)?.budget.deadline
   if (deadline !== undefined && (yield* worker.timed(isOverdue(worker.store, head, Duration.toMillis(deadline))))) {
     return DueRuns.setDue(driver.due, head, Infinity)
@@ -204,6 +214,20 @@ const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead
   if (isSuspect && worker.suspect !== undefined) return void worker.waitingSuspects.add(runId)
   yield* claim(worker, head, isSuspect)
 })
+
+/** Lets a run wait for a place. */
+const passOver = <R>(worker: State<R>, parties: Turns.Parties, runId: string): void => {
+  if (!worker.passedOver.add(parties, runId)) worker.areMorePassedOver = true
+}
+
+/** Claims runs that wait for a place, the parties in turn, then those of the next page if there are more. */
+const refill = <R>(worker: State<R>, nextPage: Effect.Effect<void>): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { passedOver, driver } = worker
+    const runId = passedOver.next(driver.places.admits)
+    if (runId !== undefined) return Effect.andThen(checked(worker, runId), refill(worker, nextPage))
+    return worker.areMorePassedOver && !driver.places.isFull() ? nextPage : Effect.void
+  })
 
 /** Returns whether neither a run nor one of its tasks has had a record for a while. */
 const isOrphan = Effect.fnUntraced(function* (

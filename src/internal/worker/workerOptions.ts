@@ -38,7 +38,7 @@ export interface Options<R = never> extends Model.Options<R> {
 }
 
 /** Returns the error for invalid options. */
-export const problem = (options: Pick<Options, "concurrency" | "lease">): ConfigInvalid | undefined => {
+export const problem = (options: Pick<Options, "concurrency" | "share" | "lease">): ConfigInvalid | undefined => {
   const millis = Option.match(timeSpan(options.lease ?? leaseDefault), {
     onNone: () => Number.NaN,
     onSome: Duration.toMillis

@@ -1,0 +1,91 @@
+/**
+ * Waiting items that take turns by their parties: each tenant in turn, and within a tenant each of its callers.
+ */
+
+/** The parties of a run, from the widest to the narrowest, such as a tenant and its caller. */
+export type Parties = ReadonlyArray<string>
+
+/** Items that wait, each for its parties. */
+export interface Turns<A> {
+  /** Adds an item behind the other ones of its parties. Returns false if too many of them wait already. */
+  readonly add: (parties: Parties, item: A) => boolean
+  readonly remove: (parties: Parties, item: A) => void
+  /** Removes and returns the next item whose parties are admitted. */
+  readonly next: (admits: (parties: Parties) => boolean) => A | undefined
+}
+
+/** The items of a party itself, under `own`, and those of the parties within it. The first one is next. */
+type Branch<A> = Map<string | typeof own, Branch<A> | Set<A>>
+
+const own = Symbol("own")
+
+/** Creates turns without items. At most `mostOfParty` items wait for the same parties, and `most` in all. */
+export const make = <A>({ most = Infinity, mostOfParty = Infinity } = {}): Turns<A> => {
+  const root: Branch<A> = new Map()
+  let size = 0
+  return {
+    add: (parties, item) => {
+      const items = itemsOf(root, parties)
+      if (items.has(item)) return true
+      if (size >= most || items.size >= mostOfParty) return false
+      items.add(item)
+      size++
+      return true
+    },
+    remove: (parties, item) => {
+      if (removed(root, parties, item)) size--
+    },
+    next: (admits) => {
+      const item = taken(root, [], admits)
+      if (item !== undefined) size--
+      return item
+    }
+  }
+}
+
+/** Returns the items of parties. An empty set is added for new parties. */
+const itemsOf = <A>(root: Branch<A>, parties: Parties): Set<A> => {
+  let branch = root
+  for (const party of parties) {
+    const found = branch.get(party)
+    const inner: Branch<A> = found instanceof Map ? found : new Map()
+    branch.set(party, inner)
+    branch = inner
+  }
+  const found = branch.get(own)
+  const items = found instanceof Set ? found : new Set<A>()
+  branch.set(own, items)
+  return items
+}
+
+/** Takes the first item whose parties are admitted, and moves them behind all others. */
+const taken = <A>(branch: Branch<A>, path: Parties, admits: (parties: Parties) => boolean): A | undefined => {
+  for (const [party, inner] of branch) {
+    const item =
+      inner instanceof Set ? first(inner, admits(path)) : taken(inner, party === own ? path : [...path, party], admits)
+    if (item === undefined) {
+      if (inner.size === 0) branch.delete(party)
+      continue
+    }
+    branch.delete(party)
+    if (inner.size > 0) branch.set(party, inner)
+    return item
+  }
+  return undefined
+}
+
+const first = <A>(items: Set<A>, isAdmitted: boolean): A | undefined => {
+  if (!isAdmitted) return undefined
+  const [item] = items
+  if (item !== undefined) items.delete(item)
+  return item
+}
+
+/** Removes an item, and the branches that it leaves empty. */
+const removed = <A>(branch: Branch<A>, [party, ...narrower]: Parties, item: A): boolean => {
+  const inner = branch.get(party ?? own)
+  if (inner === undefined) return false
+  const isRemoved = inner instanceof Set ? inner.delete(item) : removed(inner, narrower, item)
+  if (inner.size === 0) branch.delete(party ?? own)
+  return isRemoved
+}
