@@ -5,7 +5,7 @@ import { Effect, Layer, Option, Redacted } from "effect"
 import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "../src/index.ts"
 import { Access, HttpKernel } from "../src/http/index.ts"
 import { MockProvider } from "../src/testing/index.ts"
-import { counted, type Line, ofFiles, tested } from "./support.ts"
+import { counted, failures, type Line, ofFiles, tested, vitest } from "./support.ts"
 
 /** The verbs of the HTTP door that name a run. */
 const verbs = [
@@ -64,6 +64,20 @@ const walled = async (): Promise<Line> => {
   }
 }
 
+/** How long callers wait beside one whose runs never end, on each kind of store. */
+const fair = (line: string, files: ReadonlyArray<string>): Line => {
+  const ran = vitest(files)
+  const ratios = new Map<string, number>()
+  for (const [, store = "", ratio] of ran.stdout.matchAll(/fairness on (\w+): .* ratio ([\d.]+)/g)) {
+    ratios.set(store, Number(ratio))
+  }
+  return {
+    line,
+    pass: ran.status === 0 && ratios.size === 4,
+    figure: [...ratios].map(([store, ratio]) => `${store} ${ratio}`).join(", ") + failures(ran)
+  }
+}
+
 export const doors = async (): Promise<ReadonlyArray<Line>> => [
   await walled(),
   ofFiles(tested, "a question is answered by those whom its policy admits, never by the one who started the run", [
@@ -91,6 +105,13 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   ofFiles(tested, "a page of useChat that is reloaded has the message that it had live", [
     "test/http/uiReload.test.ts"
+  ]),
+  ofFiles(tested, "callers and tenants take turns for the places of a worker, and wait in bounded numbers", [
+    "test/worker/fairness.test.ts",
+    "test/durable/waitingRuns.test.ts"
+  ]),
+  ofFiles(fair, "beside 1,000 runs of a caller that never end, 20 others wait at most twice as long (p95)", [
+    "test/worker/fairStores.test.ts"
   ]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

@@ -26,6 +26,7 @@ import { type Sink, events, listOf, silent } from "./internal/run/listeners.ts"
 import * as Resumes from "./internal/kernel/resume.ts"
 import type { Environment } from "./internal/run/run.ts"
 import * as Starts from "./internal/kernel/start.ts"
+import * as WaitingRuns from "./internal/kernel/waitingRuns.ts"
 import { steeringOf } from "./internal/loop/steering.ts"
 import { admitMedia, inline, roomBefore } from "./store-kit/internal/admitMedia.ts"
 import { originsOf, storedFor } from "./store-kit/StoredRuns.ts"
@@ -484,6 +485,7 @@ type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
 /** New and resumed runs share one path: an environment is prepared, and the loop starts in it. */
 const make = (built: Context.Context<Parts>): KernelShape => {
   const provided = Effect.provideService(MediaStore.MediaStore, Context.get(built, MediaStore.MediaStore))
+  const admit = WaitingRuns.make(Context.get(built, RunStore.RunStore))
 
   const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
     agent: Agent<Output, S, R, unknown>,
@@ -528,7 +530,10 @@ const make = (built: Context.Context<Parts>): KernelShape => {
 
   return {
     run: (agent, input, ...[options = {}]) => provided(run(agent, input, options, silent)),
-    submit: (agent, input, ...[options = {}]) => provided(begin(agent, input, options, silent, submitKept)),
+    submit: (agent, input, ...[options = {}]) => {
+      const submitted = provided(begin(agent, input, options, silent, submitKept))
+      return options.caller === undefined ? submitted : Effect.andThen(admit(options.caller), submitted)
+    },
     stream: (agent, input, ...[options = {}]) => events(agent, (sink) => provided(run(agent, input, options, sink))),
     resume: (agent, runId, options = {}) => provided(resumeWith(agent, runId, options, silent)),
     resumeStream: (agent, runId, options = {}) =>

@@ -83,6 +83,7 @@ export const KernelError = Schema.Union([
   Run.RunCancelled,
   Run.RunAlreadyCompleted,
   Run.NotRootRun,
+  Run.QueueFull,
   Run.DeadlockError,
   Store.ConcurrentAppendError,
   Store.RunBusy,
@@ -185,6 +186,7 @@ export type PromptError =
  * - `InvalidModel`, `UnsupportedProvider`, `ProviderUnavailable`, `ProviderError`: its model cannot be used here.
  * - `MediaConflict`, `LimitExceeded`: the media of the input cannot be stored.
  * - `RunExists`: a run of this id exists already.
+ * - `QueueFull`: too many runs of its caller wait for a worker.
  * - `ConcurrentAppendError`: another worker continued the run before its store acknowledged it.
  * - `StoreError`: a store of runs or media failed.
  *
@@ -193,6 +195,7 @@ export type PromptError =
  */
 export type SubmitError =
   | Words.AgentConfigInvalid
+  | Run.QueueFull
   | ModelError
   | Store.MediaConflict
   | Words.LimitExceeded
@@ -230,7 +233,7 @@ export type SubmitError =
  * - `RunPoisoned`: its `RunDriver` gave it up, because processes died of it.
  *
  * By its store:
- * - `StoreError`: a store of runs or media failed; resume the run.
+ * - `StoreError`: a store of runs or media failed; resume the run. In a cluster also: too many runs of its caller wait.
  * - `ConcurrentAppendError`: another worker continued the run.
  * - `RunBusy`, `InFlightToolCalls`: a task of a plan that a worker began before is held by another worker, or has calls
  *   with an unknown outcome.
@@ -239,7 +242,7 @@ export type SubmitError =
  * @since 0.1.0
  */
 export type RunError =
-  | SubmitError
+  | Exclude<SubmitError, Run.QueueFull>
   | PromptError
   | StopError
   | Run.EmptyReplies
@@ -392,6 +395,7 @@ const recoverable: ReadonlySet<KernelError["_tag"]> = new Set<KernelError["_tag"
   "RunCancelled",
   "ConcurrentAppendError",
   "RunBusy",
+  "QueueFull",
   "StoreError",
   "InFlightToolCalls",
   "AgentCrashError",

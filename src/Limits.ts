@@ -125,6 +125,11 @@ export interface Limits {
    * and the skills it found. Default: 64.
    */
   readonly nativeSkills: number
+  /**
+   * Number of runs of one caller that may wait for a worker. One more is not stored: `Kernel.submit` fails with
+   * `QueueFull`, and a request over HTTP with status 429. Runs without a caller are not counted. Default: 1,000.
+   */
+  readonly waitingRuns: number
 }
 
 /**
@@ -154,7 +159,8 @@ export const defaults: Limits = {
   mediaBytes: 256 * 1024 * 1024,
   descriptionLength: 4 * 1024,
   listedTokens: 1_500,
-  nativeSkills: 64
+  nativeSkills: 64,
+  waitingRuns: 1_000
 }
 
 /**
@@ -207,7 +213,8 @@ export const make = (options: Options): Limits => ({
   mediaBytes: count(options, "mediaBytes"),
   descriptionLength: count(options, "descriptionLength"),
   listedTokens: count(options, "listedTokens"),
-  nativeSkills: count(options, "nativeSkills", { minimum: 1 })
+  nativeSkills: count(options, "nativeSkills", { minimum: 1 }),
+  waitingRuns: count(options, "waitingRuns")
 })
 
 /**

@@ -65,7 +65,7 @@ type NotResumed =
 
 export const submitted = Kernel.submit(agent, "")
 yes<Equal<Effect.Error<typeof submitted>, Kernel.SubmitError>>()
-yes<Equal<Tags<Kernel.SubmitError>, NotStored>>()
+yes<Equal<Tags<Kernel.SubmitError>, NotStored | "QueueFull">>()
 
 export const ran = Kernel.run(agent, "")
 yes<Equal<Effect.Error<typeof ran>, Kernel.RunError>>()

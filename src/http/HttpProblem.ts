@@ -7,11 +7,12 @@
  * @since 0.1.0
  */
 
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HttpApiError from "effect/http-api/HttpApiError"
 import * as Schema from "effect/Schema"
 import { flat, logText } from "../kit/text.ts"
-import type { KernelError } from "../KernelError.ts"
+import type { KernelError, QueueFull } from "../KernelError.ts"
 
 /**
  * Fails a request without valid credentials.
@@ -106,16 +107,17 @@ export class TooLarge extends HttpApiError.Problem<TooLarge>()("TooLarge", {
 }) {}
 
 /**
- * Fails if the caller already follows as many runs, or holds as many uploads, as the server allows. Try again later.
+ * Fails if the caller already follows as many runs, holds as many uploads, or has as many runs that wait, as the server
+ * allows. Try again later: after `retryAfter` seconds, which the header `retry-after` repeats, if it is known.
  *
  * @category errors
  * @since 0.1.0
  */
-export class TooMany extends HttpApiError.Problem<TooMany>()("TooMany", {
-  type: "urn:kernai:problem:too-many",
-  status: 429,
-  title: "Too many at once"
-}) {}
+export class TooMany extends HttpApiError.Problem<TooMany>()(
+  "TooMany",
+  { type: "urn:kernai:problem:too-many", status: 429, title: "Too many at once" },
+  { retryAfter: Schema.optionalKey(Schema.Int) }
+) {}
 
 /**
  * Fails if a part of the server, such as its store or its model, is not available now. Try again later.
@@ -155,11 +157,18 @@ export const asProblem =
   (id: string) =>
   <A, E extends KernelError, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, HttpProblem, R> =>
     Effect.catch(effect, (error): Effect.Effect<never, HttpProblem> => {
+      if (error._tag === "QueueFull") return tooManyWait(error)
       const problem = problemOf(error, id)
       return problem._tag === "Unavailable"
         ? Effect.andThen(Effect.logWarning(`run ${flat(id)}`, logText(error.message)), Effect.fail(problem))
         : Effect.fail(problem)
     })
+
+/** Fails with the seconds until the runs that wait are counted again. */
+const tooManyWait = ({ message, retryAt }: QueueFull): Effect.Effect<never, TooMany> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.fail(new TooMany({ detail: message, retryAfter: Math.max(1, Math.ceil((retryAt - now) / 1_000)) }))
+  )
 
 /** Returns the problem for an error about a run. */
 const problemOf = (error: KernelError, id: string): HttpProblem => {

@@ -265,6 +265,7 @@ export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.status === undefined || filter.status.includes(head.status.type)) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
+  (filter.caller === undefined || filter.caller === head.caller?.id) &&
   isSelected(head.caller, filter) &&
   (filter.prefix === undefined || head.runId.startsWith(filter.prefix)) &&
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&

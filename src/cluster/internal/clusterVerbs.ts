@@ -10,7 +10,7 @@ import { follow } from "../../store-kit/Follow.ts"
 import { stored, storedFor } from "../../store-kit/StoredRuns.ts"
 import type { KernelShape, Needs } from "../../Kernel.ts"
 import type { ResumeError, RunError } from "../../KernelError.ts"
-import { AgentConfigInvalid, StoreError } from "../../KernelError.ts"
+import { AgentConfigInvalid, QueueFull, StoreError } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Input, ResumeOptions, RunOptions } from "../../RunOptions.ts"
 import type { RunResult } from "../../RunState.ts"
@@ -53,14 +53,14 @@ export const make = (client: Client): KernelShape => {
   return {
     submit: (agent, input, ...[options = {}]) => begin(agent, input, options),
     run: (agent, input, ...[options = {}]) =>
-      Effect.flatMap(created(agent, input, options), (runId) =>
+      Effect.flatMap(ifRoom(created(agent, input, options)), (runId) =>
         Effect.andThen(toRest(client, runId), resultOf(client, agent, runId))
       ),
     stream: (agent, input, ...[options = {}]) =>
       typed(
         agent,
         Stream.unwrap(
-          Effect.map(begin(agent, input, options), (runId) =>
+          Effect.map(ifRoom(begin(agent, input, options)), (runId) =>
             concluded(eventsOf(client, runId), runId, resultOf(client, agent, runId))
           )
         ).pipe(Stream.catchTags(atRest))
@@ -142,6 +142,14 @@ const resultOf = <Output, S extends AnySkill<unknown>, R>(
     AnswerRefused: Effect.die,
     RewindNotAllowed: Effect.die
   })
+
+/** Fails like a store without room if too many runs of a caller wait. Only `submit` fails with `QueueFull`. */
+const ifRoom = <A, E, R>(submitted: Effect.Effect<A, E | QueueFull, R>) =>
+  Effect.catchIf(
+    submitted,
+    (error): error is Extract<E | QueueFull, QueueFull> => error instanceof QueueFull,
+    ({ message }) => Effect.fail(new StoreError({ operation: "submit", reason: "unavailable", detail: message }))
+  )
 
 const lost = (detail: string): StoreError => new StoreError({ operation: "read a result", reason: "invalid", detail })
 

@@ -10,7 +10,7 @@ import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import { Access, type Caller, CurrentCaller, rejectSimpleBody } from "../Access.ts"
-import { type HttpProblem, TooLarge } from "../HttpProblem.ts"
+import { type HttpProblem, TooLarge, TooMany } from "../HttpProblem.ts"
 
 /**
  * Runs a handler for the caller of the request. Fails for a body of more than `bodyBytes`, and for one of a type that a
@@ -22,8 +22,14 @@ export const admit = <A, E, R>(
   takes: "json" | "media" = "json"
 ): Effect.Effect<A, E | HttpProblem, Exclude<R, CurrentCaller> | HttpServerRequest.HttpServerRequest> =>
   Effect.flatMap(takes === "json" ? Effect.tap(callerOf, () => rejectSimpleBody) : callerOf, (caller) =>
-    bounded(Effect.provideService(handler, CurrentCaller, caller), bodyBytes)
+    Effect.tapError(bounded(Effect.provideService(handler, CurrentCaller, caller), bodyBytes), told)
   )
+
+/** Adds the `retry-after` header to the response for a problem that names a time. */
+const told = (problem: unknown): Effect.Effect<void, never, HttpServerRequest.HttpServerRequest> =>
+  problem instanceof TooMany && problem.retryAfter !== undefined
+    ? setHeader("retry-after", String(problem.retryAfter))
+    : Effect.void
 
 /** The caller of the current request. */
 const callerOf: Effect.Effect<Caller, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.tapError(
@@ -31,10 +37,13 @@ const callerOf: Effect.Effect<Caller, HttpProblem, HttpServerRequest.HttpServerR
   ({ _tag }) => (_tag === "Unauthorized" ? challenged : Effect.void)
 )
 
+const setHeader = (name: string, value: string) =>
+  HttpEffect.appendPreResponseHandler((_, response) =>
+    Effect.succeed(HttpServerResponse.setHeader(response, name, value))
+  )
+
 /** Adds the `www-authenticate` header to a response of status 401. */
-const challenged = HttpEffect.appendPreResponseHandler((_, response) =>
-  Effect.succeed(HttpServerResponse.setHeader(response, "www-authenticate", "Bearer"))
-)
+const challenged = setHeader("www-authenticate", "Bearer")
 
 const bounded = <A, E, R>(
   handler: Effect.Effect<A, E, R>,

@@ -242,6 +242,19 @@ export class RewindNotAllowed extends Schema.TaggedError<RewindNotAllowed>()("Re
   }
 }
 
+/** As many runs of the caller wait for a worker as `Limits.waitingRuns` allows. Nothing was stored. */
+export class QueueFull extends Schema.TaggedError<QueueFull>()("QueueFull", {
+  /** The id of the caller. */
+  caller: Schema.String,
+  limit: Schema.Int,
+  /** When its runs are counted again, in milliseconds since the epoch. */
+  retryAt: Schema.Finite
+}) {
+  override get message() {
+    return `${this.limit} runs of '${this.caller}' wait already: submit this one when some of them have started`
+  }
+}
+
 /** The run asks no question about this call. `Kernel.questions` returns the open ones. */
 export class QuestionNotFound extends Schema.TaggedError<QuestionNotFound>()("QuestionNotFound", {
   runId: Schema.String,

@@ -113,6 +113,8 @@ export interface RunHead {
 export interface RunFilter extends Selection {
   readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
   readonly agent?: string | undefined
+  /** Only runs that the caller with this id started. */
+  readonly caller?: string | undefined
   /**
    * Only runs whose id begins with this text, as the ids of one caller or conversation do. A store finds them without
    * reading the other runs.

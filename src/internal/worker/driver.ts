@@ -23,6 +23,7 @@ import * as DueRuns from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { isTaken } from "./lease.ts"
 import * as Places from "./driverPlaces.ts"
+import type { Parties } from "./turns.ts"
 import { answerBy, declineLate } from "./questionDeadlines.ts"
 import { isPassing, patience } from "./retries.ts"
 
@@ -50,7 +51,7 @@ export const make = Effect.fnUntraced(function* <R>(
     workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
     retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
     places: Places.make(concurrency, share),
-    partiesOf: options.partiesOf ?? (() => []),
+    partiesOf: options.partiesOf ?? callerOf,
     drain: Duration.fromInputUnsafe(drain),
     cleanUpTimeout,
     due: DueRuns.make(),
@@ -77,6 +78,12 @@ export const problem = ({
   return share > 0 && share <= 1
     ? undefined
     : new ConfigInvalid({ path: "share", reason: "the share of a party must be more than 0 and at most 1" })
+}
+
+/** Returns the tenant and the caller of a run, as far as they are known. */
+const callerOf = ({ caller }: RunHead): Parties => {
+  if (caller === undefined) return []
+  return caller.tenant === undefined ? [caller.id] : [caller.tenant, caller.id]
 }
 
 // ---------------------------------------------------------------- deciding

@@ -36,7 +36,8 @@ export interface Options<R = never> {
   readonly concurrency?: number | undefined
   /**
    * The parties for whom a run takes its place, from the widest to the narrowest, such as a tenant and its user. Parties
-   * that wait for places take turns, and within a tenant its users. Default: none.
+   * that wait for places take turns, and within a tenant its users. Default: the tenant of the caller who started the
+   * run, and the caller; a run without a caller has no party.
    */
   readonly partiesOf?: ((run: RunHead) => ReadonlyArray<string>) | undefined
   /**

@@ -23,7 +23,6 @@ export interface Places {
 
 /** A fiber that waits for a place. */
 interface Waiter {
-  readonly parties: Turns.Parties
   readonly turn: Latch.Latch
   isAdmitted: boolean
 }
@@ -52,8 +51,8 @@ export const make = (size: number, share: number): Places => {
     }
     for (let next = waiters.next(admits); next !== undefined; next = waiters.next(admits)) {
       take(next.parties)
-      next.isAdmitted = true
-      next.turn.openUnsafe()
+      next.item.isAdmitted = true
+      next.item.turn.openUnsafe()
     }
     changed.openUnsafe()
   }
@@ -63,7 +62,7 @@ export const make = (size: number, share: number): Places => {
   ) =>
     Effect.suspend(() => {
       if (admits(parties)) return Effect.sync(() => take(parties))
-      const waiter = { parties, turn: Latch.makeUnsafe(), isAdmitted: false }
+      const waiter = { turn: Latch.makeUnsafe(), isAdmitted: false }
       waiters.add(parties, waiter)
       return Effect.onInterrupt(restore(waiter.turn.await), () =>
         Effect.sync(() => (waiter.isAdmitted ? giveBack(parties) : waiters.remove(parties, waiter)))

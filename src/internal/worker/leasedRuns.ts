@@ -53,8 +53,10 @@ interface State<R> extends Leases {
   readonly waitingSuspects: Set<string>
   /** Runs for which no place was free. */
   readonly passedOver: Turns.Turns<string>
-  /** Whether further runs were passed over, which only a poll finds. */
-  areMorePassedOver: boolean
+  /** The parties with further runs that were passed over, which only a poll finds. */
+  readonly beyond: Set<string>
+  /** Whether a poll ended when all places were taken. */
+  isPollCut: boolean
   /** Held while a run is considered for a place. */
   readonly one: Semaphore.Semaphore
   claimed: number
@@ -80,7 +82,8 @@ export const make = Effect.fnUntraced(function* <R>(
     suspect: undefined,
     waitingSuspects: new Set(),
     passedOver: Turns.make({ most: 10_000, mostOfParty: 100 }),
-    areMorePassedOver: false,
+    beyond: new Set(),
+    isPollCut: false,
     one: Semaphore.makeUnsafe(1),
     claimed: 0,
     isDraining: false
@@ -90,7 +93,7 @@ export const make = Effect.fnUntraced(function* <R>(
   const often = options.pollInterval ?? (store.offers === undefined ? "1 second" : "5 seconds")
   const check = (runId: string) => checked(worker, runId)
   const all = [
-    Effect.andThen(Stream.runForEach(offersOf(store), check), Effect.never),
+    Effect.andThen(Stream.runDrain(Stream.mapEffect(offersOf(store), check, { concurrency: 16 })), Effect.never),
     Effect.forever(Effect.flatMap(DueRuns.nextDue(due), check)),
     Effect.forever(Effect.andThen(polls.poll, Effect.sleep(often))),
     Effect.forever(Effect.andThen(driver.places.freed, refill(worker, polls.next))),
@@ -119,7 +122,7 @@ export const make = Effect.fnUntraced(function* <R>(
 const pollsOf = <R>(worker: State<R>) => {
   const { places, store } = worker.driver
   const isFull = () => {
-    worker.areMorePassedOver ||= places.isFull()
+    worker.isPollCut ||= places.isFull()
     return places.isFull()
   }
   const list = (filter: Parameters<typeof store.list>[0]) => worker.timed(store.list(filter))
@@ -148,14 +151,14 @@ const pollsOf = <R>(worker: State<R>) => {
     poll: alone(
       Effect.suspend(() => {
         worker.revisions.clear()
-        worker.areMorePassedOver = false
+        worker.isPollCut = false
         return poll
       })
     ),
     /** Claims runs from the next page, except those that made no progress since the last poll. */
     next: alone(
       Effect.suspend(() => {
-        worker.areMorePassedOver = false
+        worker.isPollCut = false
         return next
       })
     ),
@@ -216,17 +219,23 @@ const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead
 })
 
 /** Lets a run wait for a place. */
-const passOver = <R>(worker: State<R>, parties: Turns.Parties, runId: string): void => {
-  if (!worker.passedOver.add(parties, runId)) worker.areMorePassedOver = true
+const passOver = <R>({ beyond, passedOver }: State<R>, parties: Turns.Parties, runId: string): void => {
+  if (!passedOver.add(parties, runId)) beyond.add(JSON.stringify(parties))
 }
 
-/** Claims runs that wait for a place, the parties in turn, then those of the next page if there are more. */
+/**
+ * Claims runs that wait for a place, the parties in turn. Then those of the next page, if a poll was cut short, or if
+ * one of the parties has further runs.
+ */
 const refill = <R>(worker: State<R>, nextPage: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const { passedOver, driver } = worker
-    const runId = passedOver.next(driver.places.admits)
-    if (runId !== undefined) return Effect.andThen(checked(worker, runId), refill(worker, nextPage))
-    return worker.areMorePassedOver && !driver.places.isFull() ? nextPage : Effect.void
+    const { beyond, driver, passedOver } = worker
+    const turn = passedOver.next(driver.places.admits)
+    if (turn !== undefined) {
+      worker.isPollCut ||= beyond.delete(JSON.stringify(turn.parties))
+      return Effect.andThen(checked(worker, turn.item), refill(worker, nextPage))
+    }
+    return worker.isPollCut && !driver.places.isFull() ? nextPage : Effect.void
   })
 
 /** Returns whether neither a run nor one of its tasks has had a record for a while. */

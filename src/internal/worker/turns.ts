@@ -11,7 +11,13 @@ export interface Turns<A> {
   readonly add: (parties: Parties, item: A) => boolean
   readonly remove: (parties: Parties, item: A) => void
   /** Removes and returns the next item whose parties are admitted. */
-  readonly next: (admits: (parties: Parties) => boolean) => A | undefined
+  readonly next: (admits: (parties: Parties) => boolean) => Turn<A> | undefined
+}
+
+/** An item whose turn it is. */
+export interface Turn<A> {
+  readonly item: A
+  readonly parties: Parties
 }
 
 /** The items of a party itself, under `own`, and those of the parties within it. The first one is next. */
@@ -36,9 +42,9 @@ export const make = <A>({ most = Infinity, mostOfParty = Infinity } = {}): Turns
       if (removed(root, parties, item)) size--
     },
     next: (admits) => {
-      const item = taken(root, [], admits)
-      if (item !== undefined) size--
-      return item
+      const turn = taken(root, [], admits)
+      if (turn !== undefined) size--
+      return turn
     }
   }
 }
@@ -59,26 +65,28 @@ const itemsOf = <A>(root: Branch<A>, parties: Parties): Set<A> => {
 }
 
 /** Takes the first item whose parties are admitted, and moves them behind all others. */
-const taken = <A>(branch: Branch<A>, path: Parties, admits: (parties: Parties) => boolean): A | undefined => {
+const taken = <A>(branch: Branch<A>, path: Parties, admits: (parties: Parties) => boolean): Turn<A> | undefined => {
   for (const [party, inner] of branch) {
-    const item =
-      inner instanceof Set ? first(inner, admits(path)) : taken(inner, party === own ? path : [...path, party], admits)
-    if (item === undefined) {
+    const turn =
+      inner instanceof Set ? first(inner, path, admits) : taken(inner, party === own ? path : [...path, party], admits)
+    if (turn === undefined) {
       if (inner.size === 0) branch.delete(party)
       continue
     }
     branch.delete(party)
     if (inner.size > 0) branch.set(party, inner)
-    return item
+    return turn
   }
   return undefined
 }
 
-const first = <A>(items: Set<A>, isAdmitted: boolean): A | undefined => {
-  if (!isAdmitted) return undefined
-  const [item] = items
-  if (item !== undefined) items.delete(item)
-  return item
+const first = <A>(items: Set<A>, parties: Parties, admits: (parties: Parties) => boolean): Turn<A> | undefined => {
+  if (!admits(parties)) return undefined
+  for (const item of items) {
+    items.delete(item)
+    return { item, parties }
+  }
+  return undefined
 }
 
 /** Removes an item, and the branches that it leaves empty. */

@@ -43,6 +43,7 @@ export interface Origin {
   readonly root: string
   readonly parent: string | null
   readonly agent: string
+  readonly caller: string | null
   readonly tenant: string | null
   readonly labels: ReadonlyArray<string>
   readonly facts: string
@@ -93,11 +94,11 @@ export const appendPostgres = `
 WITH given AS MATERIALIZED (
   SELECT g.* FROM json_to_recordset($1::json) AS g (
     id text, first integer, records integer, body text, turns integer, detail text, at float8, status text,
-    root text, parent text, agent text, tenant text, labels json, facts text, created_at float8, words text
+    root text, parent text, agent text, caller text, tenant text, labels json, facts text, created_at float8, words text
   ), set_config('lock_timeout', coalesce($3::text, current_setting('lock_timeout')), true)
 ), created AS (
-  INSERT INTO kernai_runs (id, root, parent, agent, tenant, facts, format, created_at, status)
-  SELECT id, root, parent, agent, tenant, facts, $2::integer, created_at, status FROM given
+  INSERT INTO kernai_runs (id, root, parent, agent, caller, tenant, facts, format, created_at, status)
+  SELECT id, root, parent, agent, caller, tenant, facts, $2::integer, created_at, status FROM given
   WHERE first = 1 ORDER BY id
   ON CONFLICT (id) DO NOTHING
   RETURNING run, id
@@ -163,6 +164,7 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
     root ${types.text} NOT NULL,
     parent ${types.text},
     agent ${types.text} NOT NULL,
+    caller ${types.text},
     tenant ${types.text},
     facts TEXT NOT NULL,
     format INTEGER NOT NULL,
@@ -175,6 +177,7 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
   "CREATE INDEX kernai_runs_created_at ON kernai_runs (created_at)",
   "CREATE INDEX kernai_runs_status ON kernai_runs (status, created_at)",
   "CREATE INDEX kernai_runs_root ON kernai_runs (root)",
+  "CREATE INDEX kernai_runs_caller ON kernai_runs (caller, created_at) WHERE caller IS NOT NULL",
   "CREATE INDEX kernai_runs_tenant ON kernai_runs (tenant, created_at) WHERE tenant IS NOT NULL",
   `CREATE TABLE kernai_labels (run INTEGER, label ${types.text} NOT NULL, PRIMARY KEY (run, label))`,
   "CREATE INDEX kernai_labels_label ON kernai_labels (label, run)",

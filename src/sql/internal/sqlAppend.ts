@@ -82,6 +82,7 @@ const originOf = (state: RunState): Tables.Origin => ({
   root: Key.make(state.rootRunId),
   parent: state.parentRunId === undefined ? null : Key.make(state.parentRunId),
   agent: Key.make(state.agent),
+  caller: state.caller === undefined ? null : Key.make(state.caller.id),
   tenant: state.caller?.tenant === undefined ? null : Key.make(state.caller.tenant),
   labels: Tables.labelKeys(state.caller?.labels),
   facts: facts(RunStore.headOf(state)),

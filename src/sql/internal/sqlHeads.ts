@@ -149,10 +149,23 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
 })
 
 const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
-  const { agent, labels, prefix = "", rootRunId, roots, search, status, tenant, unleased, updatedBefore } = filter
+  const {
+    agent,
+    caller,
+    labels,
+    prefix = "",
+    rootRunId,
+    roots,
+    search,
+    status,
+    tenant,
+    unleased,
+    updatedBefore
+  } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
   if (status !== undefined) where.push(hasWord(sql, status))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
+  if (caller !== undefined) where.push(sql`caller = ${Key.make(caller)}`)
   if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
   for (const label of Tables.labelKeys(labels)) {
     where.push(sql`run IN (SELECT run FROM kernai_labels WHERE label = ${label})`)

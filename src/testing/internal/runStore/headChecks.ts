@@ -113,7 +113,7 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
-    name: "lists the runs of a tenant, and those that have all of some labels",
+    name: "lists the runs of a caller, those of a tenant, and those that have all of some labels",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-tenants"
       const begin = Effect.fnUntraced(function* (id: string, caller: Caller) {
@@ -137,6 +137,9 @@ export const heads: ReadonlyArray<Check> = [
           found.map(({ runId }) => runId.slice(14))
         )
       assert.deepEqual(yield* ids({}), ["full", "nobody", "none", "other", "same"])
+      assert.deepEqual(yield* ids({ caller: "ada" }), ["full", "none"])
+      assert.deepEqual(yield* ids({ caller: "ada", tenant: "acme" }), ["full"])
+      assert.deepEqual(yield* ids({ caller: "" }), [])
       assert.deepEqual(yield* ids({ tenant: "acme" }), ["full", "same"])
       assert.deepEqual(yield* ids({ tenant: "acm\u0000e" }), ["other"])
       assert.deepEqual(yield* ids({ tenant: "" }), [])
