@@ -14,6 +14,7 @@ import { dual } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
 import * as Strings from "effect/String"
 import type { ExecutionBudget, SpawnBudget } from "./Budget.ts"
 import type { DialectName } from "./Dialect.ts"
@@ -30,8 +31,9 @@ import { perObject } from "./kit/perObject.ts"
 import { resolve, withDates, withDefinitions } from "./kit/jsonSchema.ts"
 import { timeSpan } from "./kit/time.ts"
 import type { Markup } from "./internal/words/markup.ts"
-import { AgentConfigInvalid } from "./KernelError.ts"
+import { AgentConfigInvalid, type ProgramError } from "./KernelError.ts"
 import type { Model } from "./Model.ts"
+import type { ProviderShape } from "./Provider.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
 import type { SkillRegistryShape } from "./SkillRegistry.ts"
 
@@ -96,6 +98,11 @@ export interface Agent<
    * of an unknown name has text input and output; declare its capabilities with `Model.make(id, { capabilities: … })`.
    */
   readonly model: Model | string
+  /**
+   * The provider that this agent brings, which no other replaces: an Effect that runs once for each start or resume of
+   * its run. Default: the provider of the run, of its model string, or of the layer.
+   */
+  readonly provider: Effect.Effect<ProviderShape<ProgramError>, never, R | Scope.Scope> | undefined
   /** The skills it may call: undefined for none, `all`, or a list of names and skills. */
   readonly skills: ReadonlyArray<Skills | string> | "all" | undefined
   /**
@@ -115,7 +122,7 @@ export interface Agent<
    * The input of an agent that others call: a Schema, whose JSON becomes the first message of the called run. Default:
    * one text.
    */
-  readonly input: Schema.Codec<unknown, unknown> | undefined
+  readonly input: Schema.ConstraintCodec<unknown, unknown> | undefined
   /**
    * The context that each of its runs is given: a Schema that encodes to an object. The context is stored encoded, and
    * `contextOf` reads it. Called agents and tasks have the context of their root run. Default: runs may be given any JSON
@@ -267,6 +274,11 @@ export interface Options<
     | string
     | Effect.Effect<string, never, R>
     | ((context: ContextOf<NoInfer<C>>) => string | Effect.Effect<string, never, R>)
+  /**
+   * A provider of its own, such as one that replies by a program: an Effect that runs once for each start or resume of a
+   * run. Its scope is closed when the run stops. `RunState.current` is the run that a reply is for.
+   */
+  readonly provider?: Effect.Effect<ProviderShape<ProgramError>, never, R | Scope.Scope> | undefined
   /** Skills it may call: undefined for none, `all`, or a list of names and skills. */
   readonly skills?: S | undefined
   /** Agents it may call. */
@@ -331,6 +343,19 @@ type ServicesOf<S, Members> = Known<SkillTypes.Services<ValuesOf<S>>> | Services
 type ServicesIn<Members> = Members extends Agent<unknown, AnySkill<unknown>, infer R, unknown> ? Known<R> : never
 
 type Known<R> = unknown extends R ? never : R
+
+/**
+ * Derives types of an agent from the skills and agents that it lists.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export declare namespace AgentTypes {
+  /** The skills that type its events. */
+  type Skills<S, Members> = SkillsOf<S, Members>
+  /** The services that its skill values and its agents need. */
+  type Services<S, Members> = ServicesOf<S, Members>
+}
 
 type AnyOptions = Options<
   unknown,
@@ -401,6 +426,7 @@ export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unk
     description: options.description,
     instructions: instructionsOf(options),
     model: options.model,
+    provider: options.provider,
     skills: options.skills,
     agents: options.agents ?? [],
     handoffs: options.handoffs ?? [],
@@ -479,7 +505,7 @@ export {
  * Encodes an agent as plain JSON in snake_case, without defaults.
  *
  * Skill values are written as their names. Fails for instructions that are an Effect, for an output without a JSON
- * Schema, and for an agent with `agents` or `handoffs`.
+ * Schema, and for an agent with `agents`, `handoffs` or a `provider`.
  *
  * @category config
  * @since 0.1.0
@@ -487,11 +513,13 @@ export {
 export const toConfig = (
   agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>
 ): Result.Result<JsonObject, AgentConfigInvalid> =>
-  agent.agents.length + agent.handoffs.length > 0
-    ? Result.fail(
-        invalid(agent.agents.length > 0 ? "agents" : "handoffs", "a config holds one agent: write each by itself")
-      )
-    : Configs.write(agent, skillNames(agent), plain)
+  agent.provider !== undefined
+    ? Result.fail(invalid("provider", "it is an Effect: only text can be written down"))
+    : agent.agents.length + agent.handoffs.length > 0
+      ? Result.fail(
+          invalid(agent.agents.length > 0 ? "agents" : "handoffs", "a config holds one agent: write each by itself")
+        )
+      : Configs.write(agent, skillNames(agent), plain)
 
 const plain = make({ instructions: "", model: "" })
 

@@ -116,7 +116,7 @@ export const failed = (
 export const succeeded = (
   call: Call,
   output: ReadonlyArray<Content>,
-  more?: Pick<CallResult, "message" | "metadata" | "durationMs" | "spent">
+  more?: Pick<CallResult, "message" | "metadata" | "value" | "durationMs" | "spent">
 ): CallResult => resultOf(call, { output, ...more })
 
 /**

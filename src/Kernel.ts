@@ -494,8 +494,8 @@ const make = (built: Context.Context<Parts>): KernelShape => {
     sink: Sink,
     from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
   ): Effect.Effect<A, E | BeginError, R> =>
-    withEnvironment(built, agent, options, sink, undefined, (environment, newId) =>
-      Effect.scoped(
+    Effect.scoped(
+      withEnvironment(built, agent, options, sink, undefined, (environment, newId) =>
         Effect.flatMap(prepare(environment, options.runId ?? newId(), agent, input, options), ({ beginning, media }) =>
           withMedia(environment, media, options, (environment) => from(environment, beginning))
         )
@@ -518,12 +518,15 @@ const make = (built: Context.Context<Parts>): KernelShape => {
     ofAgent(
       agent,
       Effect.flatMap(storedFor(Context.get(built, RunStore.RunStore), runId, agent.name, options), (state) =>
-        withEnvironment(built, agent, options, sink, state, (environment) =>
-          Effect.scoped(
-            Effect.flatMap(reopen(environment, state, agent, options), (media) =>
-              withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+        Effect.scoped(
+          withEnvironment(built, agent, options, sink, state, (environment) =>
+            Effect.andThen(
+              Effect.addFinalizer(() => releaseEnded(environment, state)),
+              Effect.flatMap(reopen(environment, state, agent, options), (media) =>
+                withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
+              )
             )
-          ).pipe(Effect.ensuring(releaseEnded(environment, state)))
+          )
         )
       )
     )

@@ -13,6 +13,7 @@
 
 import * as Schema from "effect/Schema"
 import * as Model from "./internal/errors/modelErrors.ts"
+import * as Program from "./internal/errors/programErrors.ts"
 import * as Run from "./internal/errors/runErrors.ts"
 import * as Skill from "./internal/errors/skillErrors.ts"
 import * as Store from "./internal/errors/storeErrors.ts"
@@ -25,6 +26,8 @@ export * from "./internal/errors/storeErrors.ts"
 export * from "./internal/errors/modelErrors.ts"
 
 export * from "./internal/errors/skillErrors.ts"
+
+export * from "./internal/errors/programErrors.ts"
 
 export * from "./internal/errors/runErrors.ts"
 
@@ -65,6 +68,9 @@ export const KernelError = Schema.Union([
   Skill.InvalidSkillPath,
   Skill.TemplateError,
   Words.AgentConfigInvalid,
+  Program.ProgramFailed,
+  Program.ProgramChanged,
+  Program.ProgramImpure,
   Run.McpError,
   Skill.ConfigInvalid,
   Run.MaxStepsReached,
@@ -136,13 +142,26 @@ export type ModelError =
  * Fails when a model call, through its middleware, has no whole reply.
  *
  * - `ProviderError`: the call failed, with its `reason`.
+ * - `ProgramFailed`, `ProgramChanged`, `ProgramImpure`: the agent is a `Program`, and cannot continue.
  * - `ExtensionFailed`: a middleware failed.
  * - `MiddlewareTermination`: a middleware ends the run on purpose.
  *
  * @category errors
  * @since 0.1.0
  */
-export type ModelCallError = Model.ProviderError | Run.ExtensionFailed | Run.MiddlewareTermination
+export type ModelCallError = Model.ProviderError | ProgramError | Run.ExtensionFailed | Run.MiddlewareTermination
+
+/**
+ * Fails when a `Program` cannot continue. Its run can be resumed with a corrected program.
+ *
+ * - `ProgramFailed`: it failed, or could not read its input.
+ * - `ProgramChanged`: it does not make the calls that are recorded.
+ * - `ProgramImpure`: it waits for something that is not recorded.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type ProgramError = Program.ProgramFailed | Program.ProgramChanged | Program.ProgramImpure
 
 /**
  * Fails when the driver of a stored run stops it. The run stays at its last stored record.
@@ -218,6 +237,7 @@ export type SubmitError =
  * - `ContextWindowExceeded`, `TemplateError`, `SkillPackInvalid`: the prompt cannot be built.
  * - `ExtensionFailed`: a hook, a middleware or a part of the prompt failed.
  * - `EmptyReplies`, `CutReplies`, `LoopDetected`: the model replied nothing, a part, or the same, too often.
+ * - `ProgramFailed`, `ProgramChanged`, `ProgramImpure`: the agent is a `Program`, and cannot continue.
  *
  * At its limits:
  * - `MaxStepsReached`: the last allowed turn had no answer.
@@ -245,6 +265,7 @@ export type RunError =
   | Exclude<SubmitError, Run.QueueFull>
   | PromptError
   | StopError
+  | ProgramError
   | Run.EmptyReplies
   | Run.CutReplies
   | Run.LoopDetected

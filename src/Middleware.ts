@@ -16,7 +16,13 @@ import type { Call, CallResult } from "./Call.ts"
 import type { Scope } from "./Caller.ts"
 import { closeOver } from "./kit/foreignCode.ts"
 import { extensionError } from "./internal/errors/extensionError.ts"
-import type { ExtensionFailed, MiddlewareTermination, ModelCallError, ProviderError } from "./KernelError.ts"
+import type {
+  ExtensionFailed,
+  MiddlewareTermination,
+  ModelCallError,
+  ProgramError,
+  ProviderError
+} from "./KernelError.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape, Request } from "./Provider.ts"
 import type { StreamPart } from "./StreamPart.ts"
@@ -30,7 +36,7 @@ import type { StreamPart } from "./StreamPart.ts"
 export interface ModelCall extends Scope {
   /** The turn, counted from 0. */
   readonly step: number
-  readonly provider: ProviderShape
+  readonly provider: ProviderShape<ProgramError>
   readonly request: Request
 }
 

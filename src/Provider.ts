@@ -118,15 +118,16 @@ export type ReplyGrammar =
   | { readonly _tag: "Gbnf"; readonly text: string }
 
 /**
- * A provider as a value, as it can be passed to a run.
+ * A provider as a value, as it can be passed to a run. `E` are failures besides `ProviderError`, which only the provider
+ * that an agent brings may have.
  *
  * @category models
  * @since 0.1.0
  */
-export interface ProviderShape {
+export interface ProviderShape<out E = never> {
   /** The key in model strings, such as `anthropic` or `openai`. */
   readonly name: string
-  readonly stream: (request: Request) => Stream.Stream<StreamPart, ProviderError>
+  readonly stream: (request: Request) => Stream.Stream<StreamPart, ProviderError | E>
   /**
    * Returns the options of a request that its model accepts. The others are not sent, and `dropped` of the event
    * `llm_response` names them.

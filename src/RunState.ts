@@ -8,8 +8,11 @@
  * @since 0.1.0
  */
 
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Fold from "./internal/state/advance.ts"
-import { open, turnLog } from "./internal/state/state.ts"
+import { CurrentRun } from "./internal/state/currentRun.ts"
+import { State, open, turnLog } from "./internal/state/state.ts"
 import type { RunRecord } from "./RunRecord.ts"
 import type { RunState } from "./RunModel.ts"
 
@@ -78,6 +81,17 @@ export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number):
  * @since 0.1.0
  */
 export const turnCount = (state: RunState): number => turnLog(state).length
+
+/**
+ * Returns the state of the run whose loop this fiber works for: in a provider the run that it replies for, in a skill the
+ * run that calls it. None outside a run.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const current: Effect.Effect<Option.Option<RunState>> = Effect.map(CurrentRun, (run) =>
+  Option.map(Option.fromUndefinedOr(run), ({ state }) => open(new State(state)))
+)
 
 export {
   /** Returns the answer of a run: the text of its last turn's final block or prose. */

@@ -49,8 +49,8 @@ export const withAgent = <Output, S extends AnySkill<unknown>, R, A, E>(
   Kernel.use(({ parts }) => {
     if (parts === undefined) return Effect.die(new Error("this kernel cannot simulate runs: it has no parts"))
     const { provider, runId } = options
-    const whole = withEnvironment(parts, agent, { provider }, silent, undefined, (environment) =>
-      Effect.scoped(
+    const whole = Effect.scoped(
+      withEnvironment(parts, agent, { provider }, silent, undefined, (environment) =>
         Effect.flatMap(environment.media.run(runId), (media) =>
           Effect.result(body((surroundings) => processOf({ ...environment, media }, surroundings)))
         )

@@ -226,6 +226,8 @@ export interface Made<
   readonly name: Name
   /** Decodes the input without executing it. Needs the services of its schema only. */
   readonly decode: (input: JsonObject) => Effect.Effect<Input, InvalidArguments, D>
+  /** Encodes an input as a model writes it. Needs the services of its schema only. */
+  readonly encode: (input: Input) => Effect.Effect<JsonObject, InvalidArguments, D>
   readonly "~kernai/Skill": {
     readonly _Input: (_: Input) => Input
     readonly _Output: (_: never) => Output
@@ -336,7 +338,14 @@ export function make<
     readonly progress?: undefined
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], Json, S["DecodingServices"]>
+): Made<
+  Name,
+  S["Type"],
+  A,
+  R | S["DecodingServices"] | S["EncodingServices"],
+  Json,
+  S["DecodingServices"] | S["EncodingServices"]
+>
 export function make<
   const Name extends string,
   S extends Schema.Constraint,
@@ -354,7 +363,14 @@ export function make<
     readonly progress: P
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K, P["Type"]>>) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], P["Type"], S["DecodingServices"]>
+): Made<
+  Name,
+  S["Type"],
+  A,
+  R | S["DecodingServices"] | S["EncodingServices"],
+  P["Type"],
+  S["DecodingServices"] | S["EncodingServices"]
+>
 export function make<const Name extends string, S extends Schema.Constraint, A, E, R>(
   name: Name,
   options: Options & {
@@ -364,16 +380,25 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
       context: CallScope & Settings.AnySettings & Reporting<unknown>
     ) => Effect.Effect<A, E, R>
   }
-): Made<Name, S["Type"], A, R | S["DecodingServices"] | S["EncodingServices"], unknown, S["DecodingServices"]> {
+): Made<
+  Name,
+  S["Type"],
+  A,
+  R | S["DecodingServices"] | S["EncodingServices"],
+  unknown,
+  S["DecodingServices"] | S["EncodingServices"]
+> {
   const input = Input.fromSchema(options.input)
   const contextOf = contexts(name, options)
   const decode = (params: JsonObject, dialect?: DialectName) =>
     Effect.mapErrorEager(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue, dialect }))
+  const encode = (value: S["Type"]) =>
+    Effect.mapErrorEager(input.encode(value), (issue) => faultOf({ skill: name, input, params: {}, issue }))
   return assemble(
     name,
     options,
     input,
-    (params) => decode(params),
+    { decode: (params) => decode(params), encode },
     (params, scope) =>
       Effect.suspend(() =>
         Effect.flatMapEager(decode(params, scope.dialect), (value) => options.execute(value, contextOf(scope)))
@@ -441,7 +466,8 @@ export function dynamic<const Name extends string, A, E, R>(
   }
 ): Made<Name, JsonObject, A, R, unknown, never> {
   const contextOf = contexts(name, options)
-  return assemble(name, options, Input.fromJsonSchema(options.inputSchema), Effect.succeed, (params, scope) =>
+  const same = { decode: Effect.succeed<JsonObject>, encode: Effect.succeed<JsonObject> }
+  return assemble(name, options, Input.fromJsonSchema(options.inputSchema), same, (params, scope) =>
     Effect.suspend(() => options.execute(params, contextOf(scope)))
   )
 }
@@ -564,7 +590,7 @@ const assemble = <Name extends string, I, A, R, D>(
   name: Name,
   options: Options,
   input: Input.Input,
-  decode: Made<Name, I, A, R, never, D>["decode"],
+  { decode, encode }: Pick<Made<Name, I, A, R, never, D>, "decode" | "encode">,
   call: AnySkill<R>["call"],
   normalize?: AnySkill<R>["normalize"]
 ): Made<Name, I, A, R, never, D> => {
@@ -597,6 +623,7 @@ const assemble = <Name extends string, I, A, R, D>(
     },
     parameters: input.parameters,
     decode,
+    encode,
     ...(normalize === undefined ? {} : { normalize }),
     ...(options.failure === undefined ? {} : { encodeFailure: encoder(options.failure) }),
     call

@@ -54,8 +54,15 @@ yes<
 
 // An agent is made of another without `make`, which would take its output for a schema of the caller.
 export const native: typeof timely = { ...timely, dialect: "tools" }
-// Where its instructions become a text, and its agents, skills and check need no more, it needs nothing any more.
-const noon = { ...timely, instructions: "It is noon.", agents: [], handoffs: [], until: undefined }
+// Where its instructions become a text, and its agents, provider and check need no more, it needs nothing any more.
+const noon = {
+  ...timely,
+  instructions: "It is noon.",
+  agents: [],
+  handoffs: [],
+  provider: undefined,
+  until: undefined
+}
 export const plainly = Kernel.run(noon, "now")
 yes<
   Equal<typeof plainly, Effect.Effect<RunState.RunResult<{ readonly title: string }>, Kernel.RunError, Kernel.Kernel>>

@@ -41,6 +41,9 @@ type NoAnswer =
   | "EmptyReplies"
   | "CutReplies"
   | "LoopDetected"
+  | "ProgramFailed"
+  | "ProgramChanged"
+  | "ProgramImpure"
   | "MaxStepsReached"
   | "BudgetExhaustedError"
   | "DeadlineExceeded"
@@ -157,7 +160,13 @@ yes<
   >
 >()
 yes<Equal<Effect.Error<ReturnType<PromptPipeline.PromptPipelineShape["build"]>>, KernelError.PromptError>>()
-yes<Equal<Tags<KernelError.ModelCallError>, "ProviderError" | "ExtensionFailed" | "MiddlewareTermination">>()
+yes<Equal<Tags<KernelError.ProgramError>, "ProgramFailed" | "ProgramChanged" | "ProgramImpure">>()
+yes<
+  Equal<
+    Tags<KernelError.ModelCallError>,
+    "ProviderError" | Tags<KernelError.ProgramError> | "ExtensionFailed" | "MiddlewareTermination"
+  >
+>()
 yes<Equal<Stream.Error<Middleware.ModelStream>, KernelError.ModelCallError>>()
 // A summary that fails is logged: it may fail with anything.
 export const summarized = PromptPipeline.layer({ compaction: { summarize: () => Effect.fail("no summary") } })

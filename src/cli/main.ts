@@ -5,7 +5,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Effect from "effect/Effect"
 import { codeOf } from "./exit.ts"
-import { program } from "./program.ts"
+import { program } from "./rootCommand.ts"
 import * as Screen from "./screen.ts"
 
 // A closed terminal ends the command like SIGTERM, so that its runs and servers shut down in order.

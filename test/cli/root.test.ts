@@ -4,7 +4,7 @@ import manifest from "../../package.json" with { type: "json" }
 import { bundled } from "../../src/cli/demo/recordings.ts"
 import { nodeFinding } from "../../src/cli/examine.ts"
 import { codeOf } from "../../src/cli/exit.ts"
-import { program } from "../../src/cli/program.ts"
+import { program } from "../../src/cli/rootCommand.ts"
 import { Screen } from "../../src/cli/screen.ts"
 import { serve } from "../support/loopback.ts"
 import { kernai, memoryScreen } from "./support.ts"

@@ -7,7 +7,7 @@ import { closeSync, openSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import type { ChatFlags } from "../../src/cli/commands/chatFlags.ts"
 import { codeOf } from "../../src/cli/exit.ts"
-import { program } from "../../src/cli/program.ts"
+import { program } from "../../src/cli/rootCommand.ts"
 import { Screen } from "../../src/cli/screen.ts"
 import { serve } from "../support/loopback.ts"
 

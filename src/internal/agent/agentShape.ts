@@ -53,6 +53,7 @@ const settings: ReadonlyArray<readonly [path: string, expected: string, test: Te
   ["description", "a text", optional(isText)],
   ["instructions", "a text or an Effect", (value) => isText(value) || Effect.isEffect(value)],
   ["model", "a name or a model", isModel],
+  ["provider", "an Effect", optional(Effect.isEffect)],
   ["skills", '"all" or a list of skills', optional((value) => value === "all" || list(isNamed)(value))],
   ["protocols", "a list of names", texts],
   ["agents", "a list of agents", list(isNamed)],

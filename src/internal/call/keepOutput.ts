@@ -28,6 +28,8 @@ export interface Kept {
   readonly metadata?: JsonObject
   /** The value as JSON. */
   readonly value: Output["value"]
+  /** Whether the value cannot be read from the contents. */
+  readonly isShownAsText?: true
   /** Facts about a truncated result. */
   readonly truncated: Truncated | undefined
   /** The ids of its stored media, in order. */
@@ -44,11 +46,10 @@ export const keep = (
 ): Effect.Effect<Kept, SkillResultInvalid | MediaConflict | LimitExceeded | StoreError> => {
   const output = read(value)
   if (Result.isFailure(output)) return Effect.fail(output.failure)
-  const { content, media, metadata, value: json } = clean(output.success, run.redactor)
-  const rest = metadata === undefined ? { value: json } : { value: json, metadata }
+  const { content, media, ...rest } = clean(output.success, run.redactor)
   const kept = (content: ReadonlyArray<Content>, ids: ReadonlyArray<string> = []): Effect.Effect<Kept> =>
     isLong(content, run.limits.resultBytes)
-      ? Effect.map(shorten(run, content), (short) => ({ ...short, ...rest, ids }))
+      ? Effect.map(shorten(run, content, rest.isShownAsText === true), (short) => ({ ...short, ...rest, ids }))
       : Effect.succeed({ content, ...rest, truncated: undefined, ids })
   return media.length === 0 && content.every((part) => part.type === "text" || part.type === "data")
     ? kept(content)
@@ -117,6 +118,8 @@ interface Truncated {
   readonly bytes: number
   /** Media id of the full text. Absent if it could not be stored. */
   readonly full_result?: string
+  /** What the full text shows: a list as its joined items, or an object as JSON. Absent for a text. */
+  readonly shows?: "list" | "object"
 }
 
 /** Returns whether the text of contents is longer than `limit` bytes. Media do not count. */
@@ -128,7 +131,7 @@ const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
 }
 
 /** Truncates texts at the limit and stores the full text. */
-const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>) {
+const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>, isList: boolean) {
   const whole = encoder.encode(textOf(content))
   const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
   const reader = run.skills.find(readerName)
@@ -137,7 +140,8 @@ const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Co
   const truncated: Truncated = {
     truncated: true,
     bytes: whole.length,
-    ...(Option.isSome(stored) ? { full_result: stored.value.id } : {})
+    ...(Option.isSome(stored) ? { full_result: stored.value.id } : {}),
+    ...(isList ? { shows: "list" } : content[0]?.type === "data" ? { shows: "object" } : {})
   }
   if (Option.isNone(stored) || !mayRead) return { content: cut(content, limit), truncated }
   const shown = Math.max(0, limit - room)

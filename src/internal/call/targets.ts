@@ -36,7 +36,7 @@ import type { Limit } from "../run/deadline.ts"
 /** The result of a successful call, and the event about it. */
 export interface Answer {
   readonly output: ReadonlyArray<Content>
-  readonly facts?: Pick<CallResult, "message" | "metadata" | "spent"> | undefined
+  readonly facts?: Pick<CallResult, "message" | "metadata" | "value" | "spent"> | undefined
   readonly event: LiveEvent
   /** Runs after the event. */
   readonly after?: Effect.Effect<unknown>
@@ -204,12 +204,12 @@ const skillAnswer = (
   kept: Kept,
   durationMs: number
 ): Answer => {
-  const { content, metadata, truncated } = kept
+  const { content, isShownAsText, metadata, truncated } = kept
   const facts =
     metadata === undefined && truncated === undefined ? undefined : { metadata: { ...metadata, ...truncated } }
   return {
     output: content,
-    facts,
+    facts: isShownAsText === true && truncated === undefined ? { ...facts, value: kept.value } : facts,
     event: {
       type: "skill_result",
       skill,

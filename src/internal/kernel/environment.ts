@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
+import type * as Scope from "effect/Scope"
 import { TracerKey } from "effect/Tracer"
 import * as Agents from "../../Agent.ts"
 import type { Agent } from "../../Agent.ts"
@@ -47,20 +48,23 @@ type Built = Context.Context<
   SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
 >
 
-/** Prepares the environment of a run and runs `body` in it, under the limits of the kernel. */
+/**
+ * Prepares the environment of a run and runs `body` in it, under the limits of the kernel. Media and providers of agents
+ * belong to its scope.
+ */
 export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
   built: Built,
   agent: Agent<Output, S, R, unknown>,
   options: CommonOptions,
   sink: Sink,
   state: RunState | undefined,
-  body: (environment: Environment, newId: () => string) => Effect.Effect<A, E>
-): Effect.Effect<A, E | AgentConfigInvalid | ModelError, R> =>
-  Effect.contextWith((current: Context.Context<R>) => {
+  body: (environment: Environment, newId: () => string) => Effect.Effect<A, E, Scope.Scope>
+): Effect.Effect<A, E | AgentConfigInvalid | ModelError, R | Scope.Scope> =>
+  Effect.contextWith((current: Context.Context<R | Scope.Scope>) => {
     const problem = Agents.problem(agent)
     if (problem !== undefined) return Effect.fail(problem)
     const member = membersOf(built, agent, options, current)
-    return Effect.flatMap(member(agent.name), (own): Effect.Effect<A, E> => {
+    return Effect.flatMap(member(agent.name), (own): Effect.Effect<A, E, Scope.Scope> => {
       const random = Context.get(current, Random.Random)
       const holder = options.workerId ?? "local"
       const limits = limitsOf(built, current)

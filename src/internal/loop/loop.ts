@@ -15,6 +15,7 @@ import { flush, record } from "../run/commit.ts"
 import { withinDeadline } from "../run/deadline.ts"
 import { stopped } from "../run/failure.ts"
 import { type DriveError, type Run, type StepError, currentTurn, isAt, makeRun, unlessStopped } from "../run/run.ts"
+import { CurrentRun } from "../state/currentRun.ts"
 import { isCalling, runCalls } from "./calls.ts"
 import { entered, isHandedOver } from "./handOver.ts"
 import { closeTurn, endOrContinue, readReply, restartModel, startTurn } from "./turn.ts"
@@ -40,7 +41,7 @@ const driveOne = (run: Run): Effect.Effect<void, DriveError> =>
     const { rootRunId, runId } = run.state
     run.restore = restore
     run.live.enter(rootRunId, runId, run)
-    const limited = untilCancelled(run, withinDeadline(run, loop(run)))
+    const limited = untilCancelled(run, withinDeadline(run, Effect.provideService(loop(run), CurrentRun, run)))
     return Effect.ensuring(
       Effect.catchCause(limited, (cause) => stopped(run, cause)),
       Effect.sync(() => run.live.leave(rootRunId, runId))

@@ -175,6 +175,9 @@ const isReplyError = (error: unknown): error is ReplyError => isSound(error) && 
 
 const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
   "ProviderError",
+  "ProgramFailed",
+  "ProgramChanged",
+  "ProgramImpure",
   "LimitExceeded",
   "ExtensionFailed",
   "MiddlewareTermination"

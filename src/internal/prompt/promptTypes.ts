@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { Agent } from "../../Agent.ts"
 import type { Generation } from "../../Generation.ts"
 import type * as InstructionBuilder from "../../InstructionBuilder.ts"
-import type { PromptError } from "../../KernelError.ts"
+import type { ProgramError, PromptError } from "../../KernelError.ts"
 import type { Message } from "../../Message.ts"
 import type { Middleware } from "../../Middleware.ts"
 import type { Model } from "../../Model.ts"
@@ -29,7 +29,7 @@ export interface PromptContext {
   readonly state: RunState
   readonly model: Model
   /** The provider of the run's model. */
-  readonly provider: ProviderShape
+  readonly provider: ProviderShape<ProgramError>
   /**
    * Whether the agent can act, by skills, protocols or plans. Decides both the rules in the prompt and the meaning of
    * prose.

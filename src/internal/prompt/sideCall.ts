@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Block from "../../Block.ts"
 import type { Generation } from "../../Generation.ts"
-import { LimitExceeded, MediaNotFound, type ModelCallError } from "../../KernelError.ts"
+import { LimitExceeded, MediaNotFound, type ModelCallError, type ProgramError } from "../../KernelError.ts"
 import * as Limits from "../../Limits.ts"
 import * as Messages from "../../Message.ts"
 import type { Message } from "../../Message.ts"
@@ -24,7 +24,7 @@ import type { PromptContext, Summary } from "./promptTypes.ts"
 
 /** The request of a side call, and where it is sent. */
 interface Side {
-  readonly provider: ProviderShape
+  readonly provider: ProviderShape<ProgramError>
   readonly model: Model
   readonly messages: ReadonlyArray<Message>
   readonly generation: Generation
@@ -87,7 +87,7 @@ export const ask = Effect.fnUntraced(function* (
 
 /** Summarizes messages with a model, through the middleware of the run. */
 export const summarize = Effect.fnUntraced(function* (
-  provider: ProviderShape,
+  provider: ProviderShape<ProgramError>,
   model: Model,
   messages: ReadonlyArray<Message>,
   { middleware = [], state }: PromptContext

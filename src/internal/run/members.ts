@@ -6,10 +6,11 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as Agents from "../../Agent.ts"
 import type { Agent } from "../../Agent.ts"
 import type { DialectName } from "../../Dialect.ts"
-import { AgentConfigInvalid, type ModelError, ProviderError } from "../../KernelError.ts"
+import { AgentConfigInvalid, type ModelError, type ProgramError, ProviderError } from "../../KernelError.ts"
 import * as Models from "../../Model.ts"
 import type { Model } from "../../Model.ts"
 import { ModelRegistry, modelOf as modelByName } from "../../ModelRegistry.ts"
@@ -31,7 +32,7 @@ export const membersOf = <R>(
   built: Context.Context<SkillRegistry>,
   first: OpenAgent<R>,
   options: CommonOptions,
-  current: Context.Context<R>
+  current: Context.Context<R | Scope.Scope>
 ): Environment["member"] => {
   const open = Team.of<OpenAgent<R>>(first).members
   const team = new Map(Array.from(open, ([name, agent]) => [name, closed(agent, current)] as const))
@@ -70,25 +71,30 @@ const needsPrice = ({ budget }: { readonly budget: AnyAgent["budget"] }): boolea
 
 // ---------------------------------------------------------------- agents
 
-/** Replaces the team of an agent by names, and provides its instructions and its check with their services. */
-const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R>): AnyAgent => {
+/** Replaces the team of an agent by names, and provides its code with services. */
+const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R | Scope.Scope>): AnyAgent => {
   if (isPlain(agent)) return plain(agent)
-  const { instructions, until } = agent
-  const provide = <A, E>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> =>
+  const { instructions, provider, until } = agent
+  const provide = <A, E>(effect: Effect.Effect<A, E, R | Scope.Scope>): Effect.Effect<A, E> =>
     Effect.updateContext(effect, (current: Context.Context<never>) => Context.merge(services, current))
   return {
     ...agent,
     ...namesOf(agent),
     instructions: typeof instructions === "string" ? instructions : provide(instructions),
+    provider: provider === undefined ? undefined : provide(provider),
     until: until === undefined ? undefined : (answer, reply) => provide(until(answer, reply))
   }
 }
 
 /** An agent without code that needs services. */
-type PlainAgent<R> = OpenAgent<R> & { readonly instructions: string; readonly until: undefined }
+type PlainAgent<R> = OpenAgent<R> & {
+  readonly instructions: string
+  readonly provider: undefined
+  readonly until: undefined
+}
 
 const isPlain = <R>(agent: OpenAgent<R>): agent is PlainAgent<R> =>
-  typeof agent.instructions === "string" && agent.until === undefined
+  typeof agent.instructions === "string" && agent.provider === undefined && agent.until === undefined
 
 /** One copy per agent, so that values cached by agent are found in its next run. */
 const plain = perObject((agent: PlainAgent<unknown>): AnyAgent => ({ ...agent, ...namesOf(agent) }))
@@ -150,20 +156,24 @@ const asTransfer = perObject(({ description, name }: AnyAgent): AnySkill =>
 // ---------------------------------------------------------------- models
 
 /**
- * Returns the model and provider of an agent: the given provider, else the one that the agent's model string names,
- * else the provider in context. The given provider applies to the first agent; others that name a provider use theirs.
+ * Returns the model and provider of an agent: the provider that it brings, else the given one, else the one that its
+ * model string names, else the provider in context. The given provider applies to the first agent; others that name a
+ * provider use theirs.
  */
 const modelOf = (
   built: Context.Context<never>,
-  current: Context.Context<never>,
-  { model: named }: AnyAgent,
+  current: Context.Context<Scope.Scope>,
+  { model: named, provider: own }: AnyAgent,
   given: ProviderShape | undefined,
   isFirst: boolean
 ): Effect.Effect<Served, ModelError> => {
   const find = <I, S>(key: Context.Key<I, S>): S | undefined =>
     Context.getOrUndefined(current, key) ?? Context.getOrUndefined(built, key)
-  const from = (provider: ProviderShape) => ({ provider, model: modelFor(named, provider) })
+  const from = (provider: ProviderShape<ProgramError>) => ({ provider, model: modelFor(named, provider) })
   const registry = find(ModelRegistry)
+  if (own !== undefined) {
+    return Effect.provideService(Effect.map(own, from), Scope.Scope, Context.get(current, Scope.Scope))
+  }
   if (given !== undefined && isFirst) return Effect.succeed(from(given))
   if (typeof named === "string" && named.includes("/") && registry !== undefined) return registry.resolve(named)
   if (given !== undefined) return Effect.succeed(from(given))
@@ -215,7 +225,7 @@ export const dialectOf = ({ dialect }: AnyAgent, model: Model, provider: string)
   dialect === "auto" ? Models.dialectOf({ provider, ...model }) : dialect
 
 /** Returns a model by name. A prefix that names the provider itself is not sent to the vendor. */
-const modelFor = (named: Model | string, provider: ProviderShape): Model => {
+const modelFor = (named: Model | string, provider: Pick<ProviderShape, "name">): Model => {
   if (typeof named !== "string") return named
   const own = `${provider.name}/`
   return modelByName(provider.name, named.startsWith(own) ? named.slice(own.length) : named)

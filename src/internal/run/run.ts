@@ -32,6 +32,7 @@ import type {
   MiddlewareTermination,
   ModelCallError,
   ModelError,
+  ProgramError,
   PromptError,
   ResumeError,
   RunBusy,
@@ -91,7 +92,7 @@ export interface Member {
   /** Whether its prompt may list its skills, as it may if its dialect is chosen for its model. */
   readonly isListed: boolean
   readonly model: Model
-  readonly provider: ProviderShape
+  readonly provider: ProviderShape<ProgramError>
   readonly skills: SkillRegistry["Service"]
   /** The agents it can call or hand the conversation over to. */
   readonly callables: Callables
@@ -106,7 +107,7 @@ export interface Child {
 
 /** A model and the provider that serves it. */
 export interface Served {
-  readonly provider: ProviderShape
+  readonly provider: ProviderShape<ProgramError>
   readonly model: Model
 }
 

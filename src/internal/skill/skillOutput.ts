@@ -38,6 +38,8 @@ export interface Output {
   readonly media: ReadonlyArray<Media>
   readonly metadata?: JsonObject
   readonly value: Json
+  /** Whether the value cannot be read from the contents, which show a list, a number, a boolean or null as text. */
+  readonly isShownAsText?: true
 }
 
 /** Removes the secrets known to a redactor. Media contain no text. */
@@ -106,7 +108,7 @@ const read = (value: unknown, path: Array<number>): Result.Result<Output, Fault>
   if (typeof value === "string") return Result.succeed(textOutput(value))
   // A skill that returns nothing has an empty result.
   if (value === null || value === undefined)
-    return Result.succeed({ content: [Contents.text("")], media: [], value: null })
+    return Result.succeed({ content: [Contents.text("")], media: [], value: null, isShownAsText: true })
   return Array.isArray(value) ? list(value, path) : one(value)
 }
 
@@ -128,7 +130,7 @@ const list = (values: ReadonlyArray<unknown>, path: Array<number>): Result.Resul
     value.push(part.success.value)
     path.pop()
   }
-  return Result.succeed({ content, media, value })
+  return Result.succeed({ content, media, value, ...(values.some(isPart) ? {} : { isShownAsText: true }) })
 }
 
 const element = (value: unknown): Result.Result<Output, Fault> =>
@@ -146,7 +148,8 @@ const json = (value: unknown): Result.Result<Output, Fault> =>
   Result.map(Snapshot.take(value), (json) => ({
     content: [isJsonObject(json) ? Contents.data(json) : Contents.text(JSON.stringify(json))],
     media: [],
-    value: json
+    value: json,
+    ...(isJsonObject(json) ? {} : { isShownAsText: true })
   }))
 
 const rich = (value: SkillResult): Result.Result<Output, Fault> => {

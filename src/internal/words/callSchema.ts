@@ -67,6 +67,8 @@ export const callOutcome = perObject((content: ContentCodec) =>
   Schema.Struct({
     output: Schema.optionalKey(Schema.Array(content)),
     error: Schema.optionalKey(callError()),
+    /** The value that `output` shows as text: a list, a number, a boolean or null. */
+    value: Schema.optionalKey(Storable.Json),
     /** Answered without running, by a hook, a policy or a person. */
     skipped: Schema.optionalKey(Schema.Boolean),
     /** A whole message from a protocol, shown to the model as it is. */

@@ -1,0 +1,238 @@
+/**
+ * Agents whose steps are code: a program calls skills and agents and runs its own effects, and each result is recorded.
+ *
+ * A program is an agent without a model. It runs from its beginning in every process, but a call that is recorded is not
+ * made again: the program receives the recorded result. So it continues after a crash, days later and on another
+ * machine, with the policies, questions, budgets and events of any agent. A program must make the same calls whenever it
+ * runs. Everything that may differ, such as a request to a service, belongs into a skill or a `step`; `Clock` shows the
+ * recorded time.
+ *
+ * @since 0.1.0
+ */
+
+import * as Context from "effect/Context"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { Random } from "effect/Random"
+import { Scheduler } from "effect/Scheduler"
+import * as Schema from "effect/Schema"
+import type { Agent } from "./Agent.ts"
+import * as Agents from "./Agent.ts"
+import { Interpreter } from "./internal/program/interpreter.ts"
+import { CallFailed } from "./internal/program/recordedResult.ts"
+import { type Asked, Program } from "./internal/program/session.ts"
+import { CurrentRun } from "./internal/state/currentRun.ts"
+import { ProgramChanged, ProgramFailed, ProgramImpure } from "./KernelError.ts"
+import { field } from "./kit/foreignCode.ts"
+import * as Messages from "./Message.ts"
+import type { Message } from "./Message.ts"
+import type { Model } from "./Model.ts"
+import { Capability } from "./Model.ts"
+import type { AnySkill, InvalidArguments, Made } from "./Skill.ts"
+import * as Skills from "./Skill.ts"
+
+export { CallFailed, Program, ProgramChanged, ProgramFailed, ProgramImpure }
+
+/**
+ * The options of a program. `Input` and `Output` are Schemas, `R` are the services that `run` needs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<Input extends Codec, Output extends Codec, S, Members, R> extends Partial<
+  Pick<Agents.Options<never>, "budget" | "spawn" | "protocols">
+> {
+  /** Its purpose, for agents that call it. */
+  readonly description?: string | undefined
+  /** The input, which the first message of a run holds as JSON. Default: a text. */
+  readonly input?: Input | undefined
+  /** The result. Default: a text. */
+  readonly output?: Output | undefined
+  /** The skills that it calls. */
+  readonly skills?: S | undefined
+  /** The agents that it calls. */
+  readonly agents?: ReadonlyArray<Members> | undefined
+  /** Maximum number of turns. Calls that are pending together share a turn. Default: 1,000. */
+  readonly maxSteps?: number | undefined
+  /** The steps. Runs anew in each process, where recorded calls return their results at once. */
+  readonly run: (input: Input["Type"]) => Effect.Effect<Output["Type"], unknown, R>
+}
+
+/** A Schema that is decoded and encoded without services. */
+type Codec = Schema.ConstraintCodec<unknown, unknown>
+
+/**
+ * Creates an agent from a program.
+ *
+ * Its runs are those of any agent: `Kernel.run(invoices, JSON.stringify({ amount: 5 }))`. Fails with `ProgramFailed` if
+ * `run` fails or the input does not fit, with `ProgramChanged` if the program no longer makes its recorded calls, and
+ * with `ProgramImpure` if it waits for anything but its calls.
+ *
+ * @example
+ * const invoices = Program.make("invoices", {
+ *   input: Schema.Struct({ amount: Schema.Finite }),
+ *   skills: [pay],
+ *   run: ({ amount }) => Program.call(pay, { amount })
+ * })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export function make<
+  const Name extends string,
+  R = never,
+  Input extends Codec = typeof Schema.String,
+  Output extends Codec = typeof Schema.String,
+  const S extends ReadonlyArray<AnySkill<unknown>> = readonly [],
+  const Members extends Agent<unknown, AnySkill<unknown>, unknown, unknown> = never
+>(
+  name: Name,
+  options: Options<Input, Output, S, Members, R>
+): Agent<
+  Output["Type"],
+  Agents.AgentTypes.Skills<S, Members>,
+  Exclude<R, Program> | Agents.AgentTypes.Services<S, Members>
+>
+export function make<R>(
+  name: string,
+  options: Options<
+    Codec,
+    Codec,
+    ReadonlyArray<AnySkill<unknown>>,
+    Agent<unknown, AnySkill<unknown>, unknown, unknown>,
+    R | Program
+  >
+): Agent<unknown, AnySkill<unknown>, unknown> {
+  const { input = Schema.String, output = Schema.String, run, skills = [], ...rest } = options
+  const encode = Schema.encodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(output)))
+  const body = (message: Message | undefined) =>
+    inputOf(input, message).pipe(Effect.flatMap(run), Effect.flatMap(encode))
+  return {
+    ...Agents.make({
+      instructions: "",
+      ...rest,
+      name,
+      model: modelOf(name),
+      input,
+      output,
+      skills: [...skills, stepSkill]
+    }),
+    dialect: "tools",
+    maxSteps: options.maxSteps ?? 1_000,
+    concurrency: 256,
+    provider: Effect.acquireRelease(
+      Effect.map(
+        Effect.context<R>(),
+        (services) => new Interpreter(name, (message) => within(services, body(message)))
+      ),
+      ({ close }) => close
+    )
+  }
+}
+
+/** Provides the services of a program below what makes it repeatable. */
+const within = <A, E, R>(
+  services: Context.Context<R>,
+  body: Effect.Effect<A, E, R | Program>
+): Effect.Effect<A, E, Program> =>
+  Effect.updateContext(body, (own: Context.Context<Program>) => Context.merge(services, own))
+
+/** Reads the input of a run: its text, or else the JSON that its text holds. */
+const inputOf = (schema: Codec, message: Message | undefined): Effect.Effect<unknown, InvalidInput> => {
+  const text = message === undefined ? "" : Messages.text(message)
+  const json = Schema.fromJsonString(Schema.toCodecJson(schema))
+  return Schema.decodeUnknownEffect(Schema.toCodecJson(schema))(text).pipe(
+    Effect.catch(() => Schema.decodeUnknownEffect(json)(text)),
+    Effect.mapError(({ message }) => new InvalidInput({ message: `its input does not fit: ${message}` }))
+  )
+}
+
+/** The first message of the run does not fit the input of the program. */
+class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", { message: Schema.String }) {}
+
+/** The model of a program. It costs nothing, and no skill asks more of a model than it has. */
+const modelOf = (name: string): Model => ({
+  id: name,
+  provider: "program",
+  capabilities: Capability.literals,
+  price: { inputPerMillion: 0, outputPerMillion: 0 }
+})
+
+// ---------------------------------------------------------------- calls
+
+/**
+ * Calls a skill and returns its recorded result. The skill must be one of the program's `skills`.
+ *
+ * A result is read from its record: an object, a list, a number or a text. Fails with `CallFailed` if the skill fails,
+ * is denied, or runs out of time.
+ *
+ * @example
+ * const receipt = yield* Program.call(pay, { amount: 5 })
+ *
+ * @category calls
+ * @since 0.1.0
+ */
+export function call<const Name extends string, Input, Output, R, P, D>(
+  skill: Made<Name, Input, Output, R, P, D>,
+  input: Input
+): Effect.Effect<Output, CallFailed | InvalidArguments, Program | D>
+export function call<Input, D>(
+  skill: Made<string, Input, unknown, unknown, unknown, D>,
+  input: Input
+): Effect.Effect<unknown, CallFailed | InvalidArguments, Program | D> {
+  const { name } = skill
+  return Effect.flatMap(skill.encode(input), (input) => made({ label: name, name, input }))
+}
+
+/**
+ * Runs an effect once and returns its recorded result, which must be JSON: an object, a list, a number or a text.
+ *
+ * It is a call of the skill `program_step` with the name of the step, so a policy can decide about it. Its effects are
+ * `write`: if a process dies while it runs, the run fails with `InFlightToolCalls`, and `recover` decides.
+ *
+ * @example
+ * const order = yield* Program.step("match", Books.match(fields))
+ *
+ * @category calls
+ * @since 0.1.0
+ */
+export function step<A, E, R>(name: string, effect: Effect.Effect<A, E, R>): Effect.Effect<A, CallFailed, R | Program>
+export function step<R>(
+  name: string,
+  effect: Effect.Effect<unknown, unknown, R>
+): Effect.Effect<unknown, CallFailed, R | Program> {
+  return Effect.contextWith((own: Context.Context<R>) => {
+    const given = Effect.map(outside(own, effect), (value) => ({ value: value === undefined ? null : value }))
+    const result = made({ label: name, name: stepName, input: { name }, effect: given })
+    return Effect.map(result, (given) => field(given, "value"))
+  })
+}
+
+const made = (asked: Asked): Effect.Effect<unknown, CallFailed, Program> =>
+  Program.use((program) => Effect.map(program.call(asked), ({ value }) => value))
+
+/** Gives a step the services of the program, but the real time and chance, and no calls. */
+const outside = <A, E, R>(own: Context.Context<R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> =>
+  Effect.updateContext(effect, (current: Context.Context<never>) =>
+    Context.merge(own, current).pipe(
+      Context.add(Clock.Clock, Context.get(current, Clock.Clock)),
+      Context.add(Random, Context.get(current, Random)),
+      Context.add(Scheduler, Context.get(current, Scheduler)),
+      Context.add(Program, noCalls)
+    )
+  )
+
+const noCalls: Program["Service"] = { call: () => Effect.die(new Error("a step makes no calls of its program")) }
+
+const stepName = "program_step"
+
+const stepSkill = Skills.make(stepName, {
+  description: "Runs a step of a program.",
+  input: Schema.Struct({ name: Schema.String }),
+  execute: (_, { callId }) =>
+    Effect.flatMap(CurrentRun, (run) =>
+      run?.provider instanceof Interpreter
+        ? run.provider.step(callId)
+        : Effect.die(new Error("a step runs in a program only"))
+    )
+})

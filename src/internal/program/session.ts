@@ -1,0 +1,223 @@
+/**
+ * A program of one run while it is in this process: its fiber, and the calls that wait for their results.
+ *
+ * The program runs until all of its fibers wait. The calls they wait for are the next reply, and the results of that
+ * turn let them continue. In a process that does not have the fiber yet, the recorded turns are replayed first: a
+ * recorded call is not made again, since its result is read from the state of the run.
+ */
+
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { Scheduler } from "effect/Scheduler"
+import * as Semaphore from "effect/Semaphore"
+import { ProgramChanged, ProgramImpure } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
+import type { Turn } from "../../RunModel.ts"
+import { plain, type JsonObject } from "../../kit/json.ts"
+import { shorten } from "../../kit/text.ts"
+import type { ReadableRun } from "../state/currentRun.ts"
+import { turnLog } from "../state/state.ts"
+import { CallFailed, type Recorded, read } from "./recordedResult.ts"
+import { recordedClock } from "./recordedClock.ts"
+import { StepScheduler } from "./stepScheduler.ts"
+
+/** A call that a program makes. */
+export interface Asked {
+  /** The name for people: that of the skill, the agent or the step. */
+  readonly label: string
+  /** The name of the skill or the agent that is called. */
+  readonly name: string
+  readonly input: JsonObject
+  /** What a step runs when its call is dispatched. */
+  readonly effect?: Effect.Effect<unknown, unknown>
+}
+
+/** The calls of a running program. `Program.make` provides it. */
+export class Program extends Context.Service<
+  Program,
+  {
+    /** Makes a call and waits for its recorded result. */
+    readonly call: (asked: Asked) => Effect.Effect<Recorded, CallFailed>
+  }
+>()("kernai/Program") {}
+
+/** A call that waits for its result. */
+interface Waiting extends Asked {
+  readonly resume: (result: Exit.Exit<Recorded, CallFailed>) => void
+}
+
+/** Fails when a program cannot be replayed. */
+export type ReplayError = ProgramChanged | ProgramImpure
+
+/** The program of one run. Mutable: it advances with the turns of the run. */
+export class Session {
+  readonly #program: string
+  readonly #begin: () => Fiber.Fiber<string, unknown>
+  readonly #scheduler = new StepScheduler()
+  readonly #lock = Semaphore.makeUnsafe(1)
+  #fiber: Fiber.Fiber<string, unknown> | undefined
+  #waiting: Array<Waiting> = []
+  /** The calls of the open turn. Undefined until the program has made them. */
+  #sent: ReadonlyArray<Waiting> | undefined
+  /** The number of turns whose results the program has received. */
+  #received = 0
+  #now = 0
+  #isRunning = false
+  #isImpure = false
+  #last: string | undefined
+
+  constructor(program: string, body: Effect.Effect<string, unknown, Program>) {
+    this.#program = program
+    const own = body.pipe(
+      Effect.provideService(Program, { call: (asked) => this.#call(asked) }),
+      Effect.provideService(
+        Clock.Clock,
+        recordedClock(() => this.#now)
+      )
+    )
+    this.#begin = () => Effect.runForkWith(Context.make(Scheduler, this.#scheduler))(own)
+  }
+
+  /** Replays the recorded turns, then runs the program until it waits. Returns its end, or the calls of the open turn. */
+  readonly next = (run: ReadableRun): Effect.Effect<Exit.Exit<string, unknown> | ReadonlyArray<Asked>, ReplayError> =>
+    this.#lock.withPermits(1)(Effect.suspend(() => this.#next(run)))
+
+  /** Returns what a step of the open turn runs. Undefined if the turn has no such step. */
+  readonly effectOf = (
+    run: ReadableRun,
+    callId: string
+  ): Effect.Effect<Effect.Effect<unknown, unknown> | undefined, ReplayError> =>
+    Effect.map(this.next(run), () => {
+      const { currentTurn } = run.state
+      const index = currentTurn === undefined ? -1 : usesOf(currentTurn).findIndex((use) => use.callId === callId)
+      return this.#sent?.[index]?.effect
+    })
+
+  /** Interrupts the program, which releases what it has acquired. */
+  readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    const fiber = this.#fiber
+    if (fiber === undefined || fiber.pollUnsafe() !== undefined) return Effect.void
+    this.#scheduler.release()
+    return Limits.use(({ cleanUpTimeout }) => Effect.timeoutOption(Fiber.interrupt(fiber), cleanUpTimeout))
+  })
+
+  #call(asked: Asked): Effect.Effect<Recorded, CallFailed> {
+    return Effect.callback<Recorded, CallFailed>((resume) => {
+      if (!this.#isRunning) this.#isImpure = true
+      const waiting = { ...asked, resume }
+      this.#waiting.push(waiting)
+      return Effect.sync(() => {
+        this.#waiting = this.#waiting.filter((other) => other !== waiting)
+      })
+    })
+  }
+
+  readonly #next = Effect.fnUntraced(function* (
+    this: Session,
+    run: ReadableRun
+  ): Effect.fn.Return<Exit.Exit<string, unknown> | ReadonlyArray<Asked>, ReplayError> {
+    const { currentTurn } = run.state
+    const turns = turnLog(run.state)
+    for (let turn = turns.at(this.#received); turn !== undefined; turn = turns.at(this.#received)) {
+      yield* this.#reply(turn)
+      yield* this.#receive(turn, turns.at(this.#received + 1) ?? currentTurn, run)
+    }
+    if (currentTurn !== undefined) yield* this.#reply(currentTurn)
+    return this.#fiber?.pollUnsafe() ?? this.#sent ?? none
+  })
+
+  /** Runs the program until it waits, and takes its calls as those of the turn, which must be the recorded ones. */
+  readonly #reply = Effect.fnUntraced(function* (this: Session, turn: Turn): Effect.fn.Return<void, ReplayError> {
+    if (this.#sent !== undefined) return
+    this.#now = turn.startedAt
+    yield* this.#run(() => {
+      this.#fiber ??= this.#begin()
+    })
+    const hasEnded = this.#fiber?.pollUnsafe() !== undefined
+    if (this.#isImpure || (!hasEnded && this.#waiting.length === 0)) {
+      return yield* new ProgramImpure({
+        program: this.#program,
+        ...(this.#last === undefined ? {} : { after: this.#last })
+      })
+    }
+    const { blocksPerReply } = yield* Limits
+    const recorded = turn.message === undefined ? undefined : usesOf(turn)
+    const sent = hasEnded ? none : this.#waiting.slice(0, recorded?.length ?? blocksPerReply)
+    for (const [index, use] of (recorded ?? none).entries()) yield* this.#compare(turn, use, sent[index])
+    if (recorded?.length === 0 && !hasEnded) yield* this.#compare(turn, undefined, this.#waiting[0])
+    this.#waiting = this.#waiting.slice(sent.length)
+    this.#sent = sent
+    this.#last = sent.at(-1)?.label ?? this.#last
+  })
+
+  #compare(turn: Turn, recorded: Use | undefined, now: Asked | undefined): Effect.Effect<void, ProgramChanged> {
+    const isSame = recorded?.name === now?.name && Equal.equals(recorded?.input, now?.input)
+    if (isSame) return Effect.void
+    return new ProgramChanged({
+      program: this.#program,
+      turn: turn.turn,
+      ...(recorded && { recorded: shown(recorded) }),
+      ...(now && { now: shown(now) })
+    })
+  }
+
+  /** Passes the results of a turn to the program, in the order in which they arrived. */
+  readonly #receive = Effect.fnUntraced(function* (
+    this: Session,
+    turn: Turn,
+    next: Turn | undefined,
+    run: ReadableRun
+  ) {
+    const sent = this.#sent ?? none
+    const uses = usesOf(turn)
+    const left = new Set(sent)
+    this.#now = next?.startedAt ?? this.#now
+    for (const result of turn.completed) {
+      const waiting = sent[uses.findIndex(({ callId }) => callId === result.callId)]
+      if (waiting === undefined || !left.delete(waiting)) continue
+      const exit = yield* read(waiting.label, result, run.media)
+      yield* this.#run(() => waiting.resume(exit))
+    }
+    for (const { label, resume } of left) {
+      yield* this.#run(() => resume(Exit.fail(new CallFailed({ call: label, error: "NotRun", detail: "was not run" }))))
+    }
+    this.#sent = undefined
+    this.#received++
+  })
+
+  /** Runs the fibers of the program until all of them wait. Yields in between, since a program may compute for long. */
+  readonly #run = Effect.fnUntraced(function* (this: Session, first: () => void) {
+    let start: (() => void) | undefined = first
+    for (;;) {
+      this.#isRunning = true
+      start?.()
+      start = undefined
+      const isLeft = this.#scheduler.run(manyTasks)
+      this.#isRunning = false
+      if (!isLeft) return
+      yield* Effect.yieldNow
+    }
+  })
+}
+
+/** A call as the reply of a turn has it, before any hook or person changed it. */
+interface Use {
+  readonly callId: string
+  readonly name: string
+  readonly input: unknown
+}
+
+const usesOf = ({ message }: Turn): ReadonlyArray<Use> =>
+  message?.content.flatMap((part) => (part.type === "tool_use" ? [part] : [])) ?? none
+
+const shown = ({ input, name }: Pick<Use, "name" | "input">): string =>
+  shorten(`${name} ${JSON.stringify(plain(input))}`, 500)
+
+const none: ReadonlyArray<never> = []
+
+/** The number of tasks of a program after which its session yields. */
+const manyTasks = 1_000

@@ -1,0 +1,276 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Context, Effect, Fiber, Layer, Ref, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, Policy, Program, Skill } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { kernel } from "./support/kernel.ts"
+import { call } from "./support/team.ts"
+import { stored } from "./support/workflow.ts"
+
+/** A skill that adds, and the calls it got. */
+const adder = () => {
+  const calls: Array<number> = []
+  const add = Skill.make("add", {
+    description: "Adds one",
+    input: Schema.Struct({ to: Schema.Finite }),
+    effects: "read",
+    execute: ({ to }) => Effect.sync(() => calls.push(to)).pipe(Effect.as(to + 1))
+  })
+  return { add, calls }
+}
+
+/** A policy that asks a person about the calls of one skill. */
+const confirming = (skill: string) =>
+  Policy.layer(({ name }) => Effect.succeed(name === skill ? Policy.confirm("really?") : Policy.allowed))
+
+const Amount = Schema.Struct({ amount: Schema.Finite })
+
+describe("a program", () => {
+  it.effect("calls its skills, and returns its result as the typed answer of its run", () =>
+    Effect.gen(function* () {
+      const { add, calls } = adder()
+      const twice = Program.make("twice", {
+        input: Amount,
+        output: Schema.Struct({ sum: Schema.Finite }),
+        skills: [add],
+        run: ({ amount }) =>
+          Effect.gen(function* () {
+            const once = yield* Program.call(add, { to: amount })
+            return { sum: yield* Program.call(add, { to: once }) }
+          })
+      })
+      const result = yield* Kernel.run(twice, `{"amount":5}`, { runId: "run" })
+      assert.deepStrictEqual(result.output, { sum: 7 })
+      assert.deepStrictEqual(calls, [5, 6])
+      assert.strictEqual(result.costUsd, 0)
+      assert.strictEqual(result.unreportedTurns, 0)
+      const state = yield* stored("run")
+      assert.deepStrictEqual(
+        state.turns.map(({ completed, model }) => [model, completed.map(({ name }) => name)]),
+        [
+          ["program/twice", ["add"]],
+          ["program/twice", ["add"]],
+          ["program/twice", []]
+        ]
+      )
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect(
+    "receives objects, lists, numbers, texts that look like JSON, and nothing as its skills returned them",
+    () =>
+      Effect.gen(function* () {
+        const values = [{ a: [1, null] }, [1, "2"], 5, true, "5", `["a"]`, "", null]
+        const give = Skill.make("give", {
+          description: "Gives a value",
+          input: Schema.Struct({ index: Schema.Int }),
+          effects: "read",
+          execute: ({ index }) => Effect.succeed(values[index])
+        })
+        const all = Program.make("all", {
+          output: Schema.Json,
+          skills: [give],
+          run: () =>
+            Effect.map(
+              Effect.forEach(values, (_, index) => Program.call(give, { index })),
+              Schema.decodeUnknownSync(Schema.Json)
+            )
+        })
+        assert.deepStrictEqual((yield* Kernel.run(all, "go")).output, values)
+      }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("makes the calls that are pending together in one reply, and they run at once", () =>
+    Effect.gen(function* () {
+      const wait = Skill.make("wait", {
+        description: "Waits",
+        input: Schema.Struct({ seconds: Schema.Finite }),
+        effects: "read",
+        execute: ({ seconds }) => Effect.as(Effect.sleep(seconds * 1_000), seconds)
+      })
+      const three = Program.make("three", {
+        output: Schema.Array(Schema.Finite),
+        skills: [wait],
+        run: () => Effect.forEach([3, 1, 2], (seconds) => Program.call(wait, { seconds }), { concurrency: "unbounded" })
+      })
+      const fiber = yield* Effect.forkChild(Kernel.run(three, "go", { runId: "run" }))
+      yield* TestClock.adjust("3 seconds")
+      assert.deepStrictEqual((yield* Fiber.join(fiber)).output, [3, 1, 2])
+      assert.deepStrictEqual(
+        (yield* stored("run")).turns.map(({ completed }) => completed.length),
+        [3, 0]
+      )
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("runs a step with the services of the program and the real time, once", () =>
+    Effect.gen(function* () {
+      const count = yield* Ref.make(0)
+      const Books = Layer.succeed(Bookkeeper, { match: Ref.updateAndGet(count, (n) => n + 1) })
+      const match = Program.make("match", {
+        output: Schema.Array(Schema.Finite),
+        run: () =>
+          Effect.gen(function* () {
+            const order = yield* Program.step(
+              "match",
+              Effect.flatMap(Bookkeeper, (books) => books.match)
+            )
+            const before = yield* Clock.currentTimeMillis
+            const at = yield* Program.step("time", Effect.andThen(Effect.sleep(1_000), Clock.currentTimeMillis))
+            return [order, before, at, yield* Clock.currentTimeMillis]
+          })
+      })
+      const fiber = yield* Effect.forkChild(Effect.provide(Kernel.run(match, "go"), Books))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual((yield* Fiber.join(fiber)).output, [1, 0, 1_000, 1_000])
+      assert.strictEqual(yield* Ref.get(count), 1)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("continues after a policy asked a person, and makes no recorded call again", () =>
+    Effect.gen(function* () {
+      const { add, calls } = adder()
+      const pay = Skill.make("pay", {
+        description: "Pays",
+        input: Amount,
+        execute: ({ amount }) => Effect.succeed(`paid ${amount}`)
+      })
+      let begun = 0
+      const office = Program.make("office", {
+        skills: [add, pay],
+        run: () =>
+          Effect.gen(function* () {
+            begun++
+            const amount = yield* Program.call(add, { to: 4 })
+            const matched = yield* Program.step("match", Effect.succeed("order 7"))
+            return `${matched} ${yield* Program.call(pay, { amount })}`
+          })
+      })
+      const asked = yield* Effect.flip(Kernel.run(office, "go", { runId: "run" }))
+      assert.strictEqual(asked._tag, "RunPaused")
+      const [question] = yield* Kernel.questions("run")
+      assert.deepInclude(question, { name: "pay", input: { amount: 5 } })
+      const answers = [{ callId: question?.callId ?? "", approved: true }]
+      const result = yield* Kernel.resume(office, "run", { answers })
+      assert.strictEqual(result.output, "order 7 paid 5")
+      assert.deepStrictEqual([calls, begun], [[4], 2])
+    }).pipe(Effect.provide(Layer.provide(kernel(), confirming("pay"))))
+  )
+
+  it.effect("runs a step that was approved in another process", () =>
+    Effect.gen(function* () {
+      const asks = Program.make("asks", { run: () => Program.step("send", Effect.succeed("sent")) })
+      yield* Effect.flip(Kernel.run(asks, "go", { runId: "run" }))
+      const answers = [{ callId: (yield* Kernel.questions("run"))[0]?.callId ?? "", approved: true }]
+      assert.strictEqual((yield* Kernel.resume(asks, "run", { answers })).output, "sent")
+    }).pipe(Effect.provide(Layer.provide(kernel(), confirming("program_step"))))
+  )
+
+  it.effect("catches the failure of a call as a value", () =>
+    Effect.gen(function* () {
+      class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", { card: Schema.String }) {}
+      const charge = Skill.make("charge", {
+        description: "Charges a card",
+        input: Schema.Struct({}),
+        execute: () => Effect.fail(new CardDeclined({ card: "1234" }))
+      })
+      const shop = Program.make("shop", {
+        skills: [charge],
+        run: () =>
+          Effect.catchTag(Program.call(charge, {}), "CallFailed", ({ call, error }) =>
+            Effect.succeed(`${call} failed with ${error}`)
+          )
+      })
+      assert.strictEqual((yield* Kernel.run(shop, "go")).output, "charge failed with CardDeclined")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("fails its run with its failure, and the corrected program continues the run", () =>
+    Effect.gen(function* () {
+      const { add, calls } = adder()
+      const made = (after: Effect.Effect<string, string>) =>
+        Program.make("frail", { skills: [add], run: () => Effect.andThen(Program.call(add, { to: 1 }), after) })
+      const failed = yield* Effect.flip(Kernel.run(made(Effect.fail("no order")), "go", { runId: "run" }))
+      assert.deepInclude(failed, { _tag: "ProgramFailed", program: "frail", detail: "no order" })
+      assert.strictEqual((yield* stored("run")).status.type, "failed")
+      assert.strictEqual((yield* Kernel.resume(made(Effect.succeed("done")), "run")).output, "done")
+      assert.deepStrictEqual(calls, [1])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("fails its run if its input does not fit, and names what is wrong", () =>
+    Effect.gen(function* () {
+      const typed = Program.make("typed", { input: Amount, run: () => Effect.succeed("never") })
+      const failed = yield* Effect.flip(Kernel.run(typed, `{"amount":"much"}`))
+      assert.deepInclude(failed, { _tag: "ProgramFailed", error: "InvalidInput" })
+      assert.include(failed.message, "amount")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("fails its run if it no longer makes the recorded call, and runs nothing", () =>
+    Effect.gen(function* () {
+      const { add, calls } = adder()
+      const made = (to: number, after: Effect.Effect<string, string>) =>
+        Program.make("moved", { skills: [add], run: () => Effect.andThen(Program.call(add, { to }), after) })
+      yield* Effect.flip(Kernel.run(made(1, Effect.fail("later")), "go", { runId: "run" }))
+      const changed = yield* Effect.flip(Kernel.resume(made(2, Effect.succeed("done")), "run"))
+      assert.deepInclude(changed, { _tag: "ProgramChanged", turn: 1, recorded: `add {"to":1}`, now: `add {"to":2}` })
+      assert.deepStrictEqual(calls, [1])
+      assert.strictEqual((yield* Kernel.resume(made(1, Effect.succeed("done")), "run")).output, "done")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("fails its run if it waits for a promise or a timer of its own, and does not hang", () =>
+    Effect.gen(function* () {
+      const { add } = adder()
+      const impure = Program.make("impure", {
+        skills: [add],
+        run: () =>
+          Effect.andThen(
+            Program.call(add, { to: 1 }),
+            Effect.promise(() => Promise.resolve("x"))
+          )
+      })
+      const failed = yield* Effect.flip(Kernel.run(impure, "go"))
+      assert.deepInclude(failed, { _tag: "ProgramImpure", after: "add" })
+      assert.include(failed.message, "Program.step")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("releases what it holds when its run stops", () =>
+    Effect.gen(function* () {
+      const released: Array<string> = []
+      const holder = Program.make("holder", {
+        run: () =>
+          Effect.scoped(
+            Effect.andThen(
+              Effect.addFinalizer(() => Effect.sync(() => released.push("released"))),
+              Program.step("send", Effect.succeed("sent"))
+            )
+          )
+      })
+      yield* Effect.exit(Kernel.run(holder, "go"))
+      assert.deepStrictEqual(released, ["released"])
+    }).pipe(Effect.provide(Layer.provide(kernel(), confirming("program_step"))))
+  )
+
+  it.effect("is an agent that other agents call with its typed input", () =>
+    Effect.gen(function* () {
+      const { add } = adder()
+      const plus = Program.make("plus", {
+        description: "Adds one to an amount",
+        input: Amount,
+        output: Schema.Finite,
+        skills: [add],
+        run: ({ amount }) => Program.call(add, { to: amount })
+      })
+      const lead = Agent.make({ name: "lead", instructions: "", model: "m", dialect: "tools", agents: [plus] })
+      const provider = MockProvider.make(call("plus", { amount: 41 }), "It is 42.")
+      yield* Kernel.run(lead, "?", { provider, runId: "run" })
+      const [result] = (yield* stored("run")).turns[0]?.completed ?? []
+      assert.deepInclude(result, { name: "plus", output: [{ type: "text", text: "42" }] })
+    }).pipe(Effect.provide(kernel()))
+  )
+})
+
+class Bookkeeper extends Context.Service<Bookkeeper, { readonly match: Effect.Effect<number> }>()("test/Bookkeeper") {}
