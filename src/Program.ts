@@ -10,26 +10,30 @@
  * @since 0.1.0
  */
 
-import * as Context from "effect/Context"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Random } from "effect/Random"
+import * as Result from "effect/Result"
 import { Scheduler } from "effect/Scheduler"
 import * as Schema from "effect/Schema"
 import type { Agent } from "./Agent.ts"
 import * as Agents from "./Agent.ts"
 import { Interpreter } from "./internal/program/interpreter.ts"
 import { CallFailed } from "./internal/program/recordedResult.ts"
-import { type Asked, Program } from "./internal/program/session.ts"
-import { CurrentRun } from "./internal/state/currentRun.ts"
+import { programSkills, stepName } from "./internal/program/programSkills.ts"
+import { askName, type Asked, Program } from "./internal/program/session.ts"
+import { readAnswer } from "./internal/run/readAnswer.ts"
+import * as Input from "./internal/skill/skillInput.ts"
 import { ProgramChanged, ProgramFailed, ProgramImpure } from "./KernelError.ts"
 import { field } from "./kit/foreignCode.ts"
+import type { JsonObject } from "./kit/json.ts"
 import * as Messages from "./Message.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
 import { Capability } from "./Model.ts"
 import type { AnySkill, InvalidArguments, Made } from "./Skill.ts"
-import * as Skills from "./Skill.ts"
 
 export { CallFailed, Program, ProgramChanged, ProgramFailed, ProgramImpure }
 
@@ -52,6 +56,8 @@ export interface Options<Input extends Codec, Output extends Codec, S, Members, 
   readonly skills?: S | undefined
   /** The agents that it calls. */
   readonly agents?: ReadonlyArray<Members> | undefined
+  /** The version of its steps, which `Program.version` gives to runs that start with it. Default: 1. */
+  readonly version?: number | undefined
   /** Maximum number of turns. Calls that are pending together share a turn. Default: 1,000. */
   readonly maxSteps?: number | undefined
   /** The steps. Runs anew in each process, where recorded calls return their results at once. */
@@ -103,31 +109,48 @@ export function make<R>(
     R | Program
   >
 ): Agent<unknown, AnySkill<unknown>, unknown> {
-  const { input = Schema.String, output = Schema.String, run, skills = [], ...rest } = options
-  const encode = Schema.encodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(output)))
+  const {
+    input = Schema.String,
+    maxSteps = 1_000,
+    output = Schema.String,
+    run,
+    skills = [],
+    version = 1,
+    ...rest
+  } = options
+  const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(output))
   const body = (message: Message | undefined) =>
-    inputOf(input, message).pipe(Effect.flatMap(run), Effect.flatMap(encode))
-  return {
-    ...Agents.make({
-      instructions: "",
-      ...rest,
-      name,
-      model: modelOf(name),
-      input,
-      output,
-      skills: [...skills, stepSkill]
-    }),
-    dialect: "tools",
-    maxSteps: options.maxSteps ?? 1_000,
-    concurrency: 256,
-    provider: Effect.acquireRelease(
-      Effect.map(
-        Effect.context<R>(),
-        (services) => new Interpreter(name, (message) => within(services, body(message)))
-      ),
-      ({ close }) => close
+    inputOf(input, message).pipe(
+      Effect.flatMap(run),
+      Effect.flatMap(encode),
+      Effect.map((json) => answerText(agent, json))
     )
-  }
+  const agent: Agent<unknown, AnySkill<unknown>, unknown> = Agents.make({
+    ...rest,
+    name,
+    instructions: "",
+    model: modelOf(name),
+    dialect: "tools",
+    input,
+    output,
+    skills: [...skills, ...programSkills],
+    maxSteps,
+    concurrency: 256
+  })
+  const interpreter = Effect.map(
+    Effect.context<R>(),
+    (services) => new Interpreter(name, version, (message) => within(services, body(message)))
+  )
+  return { ...agent, provider: Effect.acquireRelease(interpreter, ({ close }) => close) }
+}
+
+/** Returns the text of an answer: JSON, or a text without quotes where it is read as the same text. */
+const answerText = (agent: Agent<unknown, AnySkill<unknown>, unknown>, json: Schema.Json): string => {
+  if (typeof json !== "string" || json.trim() === "") return JSON.stringify(json)
+  const read = readAnswer(agent, json)
+  return Result.isSuccess(read) && read.success.text === json && read.success.output === json
+    ? json
+    : JSON.stringify(json)
 }
 
 /** Provides the services of a program below what makes it repeatable. */
@@ -208,6 +231,125 @@ export function step<R>(
   })
 }
 
+/**
+ * Asks an agent of the program's `agents`, as a run below the program, and returns its answer. `input` is a text, or a
+ * value of the agent's `input`.
+ *
+ * @example
+ * const fields = yield* Program.ask(extractor, "Invoice 7 …")
+ *
+ * @category calls
+ * @since 0.1.0
+ */
+export function ask<Output, S extends AnySkill<unknown>, R, C>(
+  agent: Agent<Output, S, R, C>,
+  input: unknown
+): Effect.Effect<Output, CallFailed, Program>
+/**
+ * Asks a person, or waits for a signal: the run rests until `Kernel.answer` gives the values of the form. Fails with
+ * `CallFailed` if the question is declined, and with its error `NotAnswered` if nobody answers `within` a time.
+ *
+ * @example
+ * const { account } = yield* Program.ask("Which account?", { form: Schema.Struct({ account: Schema.String }) })
+ *
+ * @category calls
+ * @since 0.1.0
+ */
+export function ask<Form extends Codec>(
+  message: string,
+  options: Within & { readonly form: Form }
+): Effect.Effect<Form["Type"], CallFailed, Program>
+export function ask(
+  whom: Agent<unknown, AnySkill<unknown>, unknown, unknown> | string,
+  about: unknown
+): Effect.Effect<unknown, CallFailed, Program> {
+  if (typeof whom !== "string") return askAgent(whom, about)
+  return isForm(about) ? askPerson(whom, about) : Effect.die(new Error("a question to a person has a form"))
+}
+
+/**
+ * Asks a person to agree. Fails with `CallFailed` if the person declines, and with its error `NotAnswered` if nobody
+ * answers `within` a time.
+ *
+ * @example
+ * if (amount > 1000) yield* Program.confirm(`Pay ${amount}?`, { within: "2 days" })
+ *
+ * @category calls
+ * @since 0.1.0
+ */
+export const confirm = (message: string, options: Within = {}): Effect.Effect<void, CallFailed, Program> =>
+  Effect.asVoid(asked(message, options, {}))
+
+/**
+ * How long a question waits for its answer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Within {
+  /** Default: until it is answered. */
+  readonly within?: Duration.Input | undefined
+}
+
+/**
+ * Waits, as `Effect.sleep` does in a program. A run that waits for longer than a minute leaves its process: a worker
+ * wakes it, or a resume after that time continues it.
+ *
+ * @category calls
+ * @since 0.1.0
+ */
+export const sleep = (duration: Duration.Input): Effect.Effect<void, never, Program> =>
+  Program.use(() => Effect.sleep(duration))
+
+/**
+ * Returns the version of the program that its run started with. A changed program keeps making the calls of older runs.
+ *
+ * @example
+ * if ((yield* Program.version) >= 2) yield* Program.step("audit", Audit.note(order))
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const version: Effect.Effect<number, never, Program> = Program.useSync(({ version }) => version)
+
+const askAgent = (
+  agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>,
+  input: unknown
+): Effect.Effect<unknown, CallFailed, Program> => {
+  const { name } = agent
+  const failed = (error: string) => (detail: unknown) => new CallFailed({ call: name, error, detail: String(detail) })
+  const encoded = Input.fromSchema(agent.input ?? Schema.String).encode(input)
+  return Effect.mapError(encoded, failed("InvalidInput")).pipe(
+    Effect.flatMap((input) => made({ label: name, name, input })),
+    Effect.flatMap((text) =>
+      Effect.fromResult(readAnswer(agent, String(text))).pipe(Effect.mapError(failed("OutputInvalid")))
+    ),
+    Effect.map(({ output }) => output)
+  )
+}
+
+interface Form extends Within {
+  readonly form: Codec
+}
+
+const isForm = (about: unknown): about is Form => Schema.isSchema(field(about, "form"))
+
+const askPerson = (message: string, { form, within }: Form): Effect.Effect<unknown, CallFailed, Program> =>
+  asked(message, { within }, { form: Input.fromSchema(form).schema() }).pipe(
+    Effect.flatMap((values) => Schema.decodeUnknownEffect(Schema.toCodecJson(form))(values)),
+    Effect.catchTag("SchemaError", ({ message }) =>
+      Effect.fail(new CallFailed({ call: askName, error: "InvalidAnswer", detail: message }))
+    )
+  )
+
+/** Asks a person and returns the values of the answer. */
+const asked = (message: string, { within }: Within, more: JsonObject): Effect.Effect<unknown, CallFailed, Program> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    const answerBy = within === undefined ? {} : { answerBy: now + Duration.toMillis(within) }
+    const result = made({ label: message, name: askName, input: { message, ...more, ...answerBy } })
+    return Effect.map(result, (given) => field(given, "values"))
+  })
+
 const made = (asked: Asked): Effect.Effect<unknown, CallFailed, Program> =>
   Program.use((program) => Effect.map(program.call(asked), ({ value }) => value))
 
@@ -222,17 +364,7 @@ const outside = <A, E, R>(own: Context.Context<R>, effect: Effect.Effect<A, E, R
     )
   )
 
-const noCalls: Program["Service"] = { call: () => Effect.die(new Error("a step makes no calls of its program")) }
-
-const stepName = "program_step"
-
-const stepSkill = Skills.make(stepName, {
-  description: "Runs a step of a program.",
-  input: Schema.Struct({ name: Schema.String }),
-  execute: (_, { callId }) =>
-    Effect.flatMap(CurrentRun, (run) =>
-      run?.provider instanceof Interpreter
-        ? run.provider.step(callId)
-        : Effect.die(new Error("a step runs in a program only"))
-    )
-})
+const noCalls: Program["Service"] = {
+  version: 0,
+  call: () => Effect.die(new Error("a step makes no calls of its program"))
+}

@@ -59,11 +59,13 @@ export class CallAsks implements Required<Pick<CallScope, "answered" | "ask" | "
   }
 
   readonly ask = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
-    Effect.flatMap(this.#decide(asking), (decision) =>
-      decision._tag === "Denied"
-        ? Effect.succeed<Reply>({ _tag: "Declined", reason: decision.reason })
-        : this.#answer(asking)
-    )
+    asking.isTimer === true
+      ? this.#answer(asking)
+      : Effect.flatMap(this.#decide(asking), (decision) =>
+          decision._tag === "Denied"
+            ? Effect.succeed<Reply>({ _tag: "Declined", reason: decision.reason })
+            : this.#answer(asking)
+        )
 
   readonly sample = (sampling: Sampling): ReturnType<Required<CallScope>["sample"]> =>
     Effect.flatMap(this.#decide(sampling), (decision) => {
@@ -95,7 +97,15 @@ export class CallAsks implements Required<Pick<CallScope, "answered" | "ask" | "
         this.#used = [...this.#used, known]
         return Effect.succeed(replyOf(known.answer))
       }
-      this.#question ??= { callId, name: name ?? "", input, reason: asking.message, asking }
+      const { answerBy, message: reason } = asking
+      this.#question ??= {
+        callId,
+        name: name ?? "",
+        input,
+        reason,
+        asking,
+        ...(answerBy !== undefined && { answerBy })
+      }
       return Effect.fail(new AnswerPending({ callId }))
     })
   }

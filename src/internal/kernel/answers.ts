@@ -51,6 +51,12 @@ const checked = (
   return Result.succeed(found)
 }
 
+/** Returns the answers that decline questions whose deadline has passed. */
+export const declined = (questions: ReadonlyArray<Question>, now: number): ReadonlyArray<Answer> =>
+  questions
+    .filter(({ answer, answerBy = Infinity }) => answer === undefined && answerBy <= now)
+    .map(({ callId }) => ({ callId, approved: false, reason: "Nobody answered in time.", by: "deadline" }))
+
 const byCall = (question: Question) => [question.callId, question] as const
 
 const isSame = (root: RunState, question: Question, answer: Answer, giver: Giver): boolean => {

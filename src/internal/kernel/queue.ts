@@ -164,8 +164,15 @@ const record = (
   return Effect.catchTag(store.append([record], advance(state, record)), "RunExists", Effect.die)
 }
 
-/** Returns the open questions of a run and of its children. A run that has ended has none. */
+/** Returns the open questions to people of a run and of its children. A run that has ended has none. */
 export const questions = (
+  store: RunStore.RunStoreShape,
+  runId: string
+): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>
+  Effect.map(allQuestions(store, runId), (all) => all.filter(({ asking }) => asking?.isTimer !== true))
+
+/** Returns all open questions, those that only wait for a time included. */
+export const allQuestions = (
   store: RunStore.RunStoreShape,
   runId: string
 ): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>

@@ -8,8 +8,8 @@ import * as Result from "effect/Result"
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
 import type { ResumeError, RunCancelled, StoreError } from "../../KernelError.ts"
 import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
-import type { Delta, RunResult, RunState } from "../../RunState.ts"
-import { treeOf } from "../../store-kit/StoredRuns.ts"
+import type { Answer, Delta, RunResult, RunState } from "../../RunState.ts"
+import { type RunTree, treeOf } from "../../store-kit/StoredRuns.ts"
 import { childRunId } from "../../Call.ts"
 import { agentName, spentBy, stepOf } from "../state/state.ts"
 import { ownContext } from "../run/askHooks.ts"
@@ -19,7 +19,7 @@ import { conclude, storedOutput } from "../run/conclude.ts"
 import { failWith } from "../run/failure.ts"
 import { memberOf } from "../loop/handOver.ts"
 import { type AskedAgent, type EndError, type Environment, type Run, makeRun, now } from "../run/run.ts"
-import { decided, type Giver } from "./answers.ts"
+import { decided, declined, type Giver } from "./answers.ts"
 import { answerTasks, withdraw } from "./queue.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/sharedBudget.ts"
@@ -47,12 +47,12 @@ export const resume = (
 type Resuming = Omit<Resumption, "caller"> & { readonly caller?: Giver }
 
 const resumed = Effect.fnUntraced(function* (
-  given: Environment,
+  first: Environment,
   state: RunState,
   how: Resuming
 ): Effect.fn.Return<RunResult<unknown>, ResumeError> {
   const { recover = {}, rewind = false } = how
-  const environment = yield* memberOf(given, state)
+  const environment = yield* memberOf(first, state)
   const tree = yield* treeOf(environment.store, state)
   const children = new Map(
     tree.flatMap((task) => (task.parentRunId === state.runId ? [[task.runId, task] as const] : []))
@@ -69,7 +69,8 @@ const resumed = Effect.fnUntraced(function* (
   const isQueued = yield* notHeld(run)
   // A rejected resume is stored and published as a failure of the run, which can be resumed again.
   if (Result.isFailure(output)) return yield* failWith(run, output.failure)
-  const answers = yield* decided(tree, how.answers ?? [], how.caller)
+  const given = yield* decided(tree, how.answers ?? [], how.caller)
+  const answers = [...given, ...late(tree, given, now(environment))]
   if (rewind) yield* checkRewind(state)
   const recovered = yield* recoveredCalls(run, recover, children)
   // The journal of a run counts only the usage of ended children.
@@ -78,7 +79,7 @@ const resumed = Effect.fnUntraced(function* (
   const delta: Delta = {
     resumed: true,
     ...context,
-    ...(how.answers === undefined ? {} : { answers }),
+    ...(how.answers === undefined && answers.length === 0 ? {} : { answers }),
     ...(environment.isAlone && environment.parent === undefined ? { alone: true } : {}),
     ...(rewind ? { rewind } : {}),
     ...(how.as === undefined || agent.name === agentName(state) ? {} : { as: { agent: agent.name, reason: how.as } }),
@@ -92,6 +93,12 @@ const resumed = Effect.fnUntraced(function* (
   if (isQueued) yield* withdraw(run.store, run.state.runId, run.workerId)
   return yield* finish(run)
 })
+
+/** Returns the answers that decline questions of a tree whose deadline has passed, unless they are answered now. */
+const late = (tree: RunTree, given: ReadonlyArray<Answer>, now: number): ReadonlyArray<Answer> => {
+  const answered = new Set(given.map(({ callId }) => callId))
+  return tree.flatMap(({ questions }) => declined(questions, now)).filter(({ callId }) => !answered.has(callId))
+}
 
 /** Returns the agent with the dialect of its first turn, so that the dialect never changes during a conversation. */
 const inDialectOf = (state: RunState, agent: AskedAgent): AskedAgent => {

@@ -5,10 +5,16 @@
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type ProgramError, ProgramFailed } from "../../KernelError.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { Message } from "../../Message.ts"
+import type { Turn } from "../../RunModel.ts"
+import { randomId } from "../../kit/randomId.ts"
+import { turnLog } from "../state/state.ts"
 import { finish, type StreamPart, text } from "../../StreamPart.ts"
 import { causeText, failureIn, logged, messageOf, tagOf } from "../../kit/foreignCode.ts"
 import { CurrentRun, type ReadableRun } from "../state/currentRun.ts"
@@ -21,11 +27,13 @@ export type Body = (input: Message | undefined) => Effect.Effect<string, unknown
 export class Interpreter implements ProviderShape<ProgramError> {
   readonly name = "program"
   readonly #program: string
+  readonly #version: number
   readonly #body: Body
   readonly #sessions = new Map<string, Session>()
 
-  constructor(program: string, body: Body) {
+  constructor(program: string, version: number, body: Body) {
     this.#program = program
+    this.#version = version
     this.#body = body
   }
 
@@ -33,10 +41,14 @@ export class Interpreter implements ProviderShape<ProgramError> {
     Stream.unwrap(
       Effect.gen({ self: this }, function* () {
         const run = yield* readable
-        const reply = yield* this.#sessionOf(run).next(run)
-        return Stream.fromArray(
-          Exit.isExit(reply) ? yield* this.#answer(reply) : callParts(run.state.currentTurn?.turnId ?? "", reply)
-        )
+        const session = yield* this.#sessionOf(run)
+        const reply = yield* session.next(run)
+        if (Exit.isExit(reply)) return Stream.fromArray(yield* this.#answer(reply))
+        const isFirst = firstTurnOf(run) === undefined
+        return Stream.fromArray([
+          ...(isFirst ? textParts(JSON.stringify(session.start)) : []),
+          ...callParts(run.state.currentTurn?.turnId ?? "", reply)
+        ])
       })
     )
 
@@ -44,7 +56,8 @@ export class Interpreter implements ProviderShape<ProgramError> {
   readonly step = (callId: string): Effect.Effect<unknown, unknown> =>
     Effect.gen({ self: this }, function* () {
       const run = yield* readable
-      const effect = yield* this.#sessionOf(run).effectOf(run, callId)
+      const session = yield* this.#sessionOf(run)
+      const effect = yield* session.effectOf(run, callId)
       return effect === undefined ? yield* Effect.die(new Error(`no step ${callId}`)) : yield* effect
     })
 
@@ -53,22 +66,21 @@ export class Interpreter implements ProviderShape<ProgramError> {
     Effect.forEach(this.#sessions.values(), ({ close }) => close, { discard: true, concurrency: "unbounded" })
   )
 
-  #sessionOf({ state }: ReadableRun): Session {
-    const known = this.#sessions.get(state.runId)
+  readonly #sessionOf = Effect.fnUntraced(function* (this: Interpreter, run: ReadableRun) {
+    const { history, input, runId } = run.state
+    const known = this.#sessions.get(runId)
     if (known !== undefined) return known
-    const session = new Session(this.#program, this.#body(state.input[state.history]))
-    this.#sessions.set(state.runId, session)
+    const recorded = Schema.decodeUnknownOption(RecordedStart)(textOf(firstTurnOf(run)?.message))
+    const start = Option.getOrElse(recorded, () => ({ version: this.#version, seed: "" }))
+    const seed = start.seed === "" ? randomId(yield* Random.Random, 3) : start.seed
+    const session = new Session(this.#program, { ...start, seed }, turnsBefore(run), this.#body(input[history]))
+    this.#sessions.set(runId, session)
     return session
-  }
+  })
 
   #answer(exit: Exit.Exit<string, unknown>): Effect.Effect<ReadonlyArray<StreamPart>, ProgramFailed> {
     if (Exit.isSuccess(exit)) {
-      return Effect.succeed([
-        { type: "text-start", id: "0" },
-        text(exit.value),
-        { type: "text-end", id: "0" },
-        finish("stop", free)
-      ])
+      return Effect.succeed([...textParts(exit.value), finish("stop", free)])
     }
     const { cause } = exit
     const failure = failureIn(cause)
@@ -87,6 +99,29 @@ export class Interpreter implements ProviderShape<ProgramError> {
 const readable = Effect.flatMap(CurrentRun, (run) =>
   run === undefined ? Effect.die(new Error("a program runs in a run only")) : Effect.succeed(run)
 )
+
+/** The first reply of a program as it is recorded. */
+const RecordedStart = Schema.fromJsonString(Schema.Struct({ version: Schema.Int, seed: Schema.String }))
+
+/** Returns the number of turns before the program, which another agent may have handed its conversation to. */
+const turnsBefore = ({ state: { handoff } }: ReadableRun): number => (handoff?.turn ?? 1) - 1
+
+/** Returns the first turn of the program, once it has a reply. */
+const firstTurnOf = (run: ReadableRun): Turn | undefined => {
+  const turn = turnLog(run.state).at(turnsBefore(run)) ?? run.state.currentTurn
+  return turn?.message === undefined ? undefined : turn
+}
+
+const textOf = (message: Message | undefined): string => {
+  const [first] = message?.content ?? []
+  return first?.type === "text" ? first.text : ""
+}
+
+const textParts = (value: string): ReadonlyArray<StreamPart> => [
+  { type: "text-start", id: "0" },
+  text(value),
+  { type: "text-end", id: "0" }
+]
 
 const callParts = (turnId: string, calls: ReadonlyArray<Asked>): ReadonlyArray<StreamPart> => [
   ...calls.map(

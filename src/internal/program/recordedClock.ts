@@ -3,10 +3,11 @@
  */
 
 import type * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
-/** Creates a clock that shows a recorded time. Waiting on it never ends. */
-export const recordedClock = (now: () => number): Clock.Clock => {
+/** Creates a clock that shows a recorded time, and waits by a call of the program. */
+export const recordedClock = (now: () => number, sleepUntil: (until: number) => Effect.Effect<void>): Clock.Clock => {
   const nanos = () => BigInt(now()) * 1_000_000n
   return {
     currentTimeMillisUnsafe: now,
@@ -15,6 +16,10 @@ export const recordedClock = (now: () => number): Clock.Clock => {
     currentTimeNanos: Effect.sync(nanos),
     monotonicTimeNanosUnsafe: nanos,
     monotonicTimeNanos: Effect.sync(nanos),
-    sleep: () => Effect.never
+    sleep: (duration) =>
+      Effect.suspend(() => {
+        const millis = Math.ceil(Duration.toMillis(duration))
+        return millis > 0 ? sleepUntil(now() + millis) : Effect.yieldNow
+      })
   }
 }

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Random from "effect/Random"
 import { Scheduler } from "effect/Scheduler"
 import * as Semaphore from "effect/Semaphore"
 import { ProgramChanged, ProgramImpure } from "../../KernelError.ts"
@@ -27,6 +28,8 @@ import { StepScheduler } from "./stepScheduler.ts"
 
 /** A call that a program makes. */
 export interface Asked {
+  /** The time until which it waits, for a call that only waits. */
+  readonly until?: number
   /** The name for people: that of the skill, the agent or the step. */
   readonly label: string
   /** The name of the skill or the agent that is called. */
@@ -42,6 +45,8 @@ export class Program extends Context.Service<
   {
     /** Makes a call and waits for its recorded result. */
     readonly call: (asked: Asked) => Effect.Effect<Recorded, CallFailed>
+    /** The version of the program that its run started with. */
+    readonly version: number
   }
 >()("kernai/Program") {}
 
@@ -53,33 +58,44 @@ interface Waiting extends Asked {
 /** Fails when a program cannot be replayed. */
 export type ReplayError = ProgramChanged | ProgramImpure
 
+/** The facts that a program starts with, which its first reply records. */
+export interface Start {
+  readonly version: number
+  /** The seed of its random numbers. */
+  readonly seed: string
+}
+
 /** The program of one run. Mutable: it advances with the turns of the run. */
 export class Session {
+  readonly start: Start
   readonly #program: string
-  readonly #begin: () => Fiber.Fiber<string, unknown>
+  readonly #body: Effect.Effect<string, unknown>
   readonly #scheduler = new StepScheduler()
   readonly #lock = Semaphore.makeUnsafe(1)
   #fiber: Fiber.Fiber<string, unknown> | undefined
   #waiting: Array<Waiting> = []
   /** The calls of the open turn. Undefined until the program has made them. */
   #sent: ReadonlyArray<Waiting> | undefined
-  /** The number of turns whose results the program has received. */
-  #received = 0
+  /** The number of turns before it, and of those whose results it has received. */
+  #received: number
   #now = 0
   #isRunning = false
   #isImpure = false
   #last: string | undefined
 
-  constructor(program: string, body: Effect.Effect<string, unknown, Program>) {
-    this.#program = program
-    const own = body.pipe(
-      Effect.provideService(Program, { call: (asked) => this.#call(asked) }),
-      Effect.provideService(
-        Clock.Clock,
-        recordedClock(() => this.#now)
-      )
+  constructor(program: string, start: Start, before: number, body: Effect.Effect<string, unknown, Program>) {
+    const { seed, version } = start
+    const clock = recordedClock(
+      () => this.#now,
+      (until) => this.#sleep(until)
     )
-    this.#begin = () => Effect.runForkWith(Context.make(Scheduler, this.#scheduler))(own)
+    this.start = start
+    this.#program = program
+    this.#received = before
+    this.#body = Random.withSeed(body, seed).pipe(
+      Effect.provideService(Program, { version, call: (asked) => this.#call(asked) }),
+      Effect.provideService(Clock.Clock, clock)
+    )
   }
 
   /** Replays the recorded turns, then runs the program until it waits. Returns its end, or the calls of the open turn. */
@@ -116,6 +132,10 @@ export class Session {
     })
   }
 
+  #sleep(until: number): Effect.Effect<void> {
+    return Effect.ignore(this.#call({ label: "sleep", name: sleepName, input: { until }, until }))
+  }
+
   readonly #next = Effect.fnUntraced(function* (
     this: Session,
     run: ReadableRun
@@ -135,8 +155,9 @@ export class Session {
     if (this.#sent !== undefined) return
     this.#now = turn.startedAt
     yield* this.#run(() => {
-      this.#fiber ??= this.#begin()
+      this.#fiber ??= Effect.runForkWith(Context.make(Scheduler, this.#scheduler))(this.#body)
     })
+    yield* this.#wake()
     const hasEnded = this.#fiber?.pollUnsafe() !== undefined
     if (this.#isImpure || (!hasEnded && this.#waiting.length === 0)) {
       return yield* new ProgramImpure({
@@ -146,12 +167,26 @@ export class Session {
     }
     const { blocksPerReply } = yield* Limits
     const recorded = turn.message === undefined ? undefined : usesOf(turn)
-    const sent = hasEnded ? none : this.#waiting.slice(0, recorded?.length ?? blocksPerReply)
+    const pending = hasEnded ? none : pendingOf(this.#waiting)
+    const sent = pending.slice(0, recorded?.length ?? blocksPerReply)
     for (const [index, use] of (recorded ?? none).entries()) yield* this.#compare(turn, use, sent[index])
-    if (recorded?.length === 0 && !hasEnded) yield* this.#compare(turn, undefined, this.#waiting[0])
-    this.#waiting = this.#waiting.slice(sent.length)
+    if (recorded?.length === 0) yield* this.#compare(turn, undefined, pending[0])
+    this.#waiting = this.#waiting.filter((waiting) => !sent.some(({ resume }) => resume === waiting.resume))
     this.#sent = sent
     this.#last = sent.at(-1)?.label ?? this.#last
+  })
+
+  /** Lets the waits continue whose time has come, in the order of their times. */
+  readonly #wake = Effect.fnUntraced(function* (this: Session) {
+    for (
+      let due = earliest(this.#waiting);
+      due !== undefined && due.until <= this.#now;
+      due = earliest(this.#waiting)
+    ) {
+      const { waiting } = due
+      this.#waiting = this.#waiting.filter((other) => other !== waiting)
+      yield* this.#run(() => waiting.resume(woken))
+    }
   })
 
   #compare(turn: Turn, recorded: Use | undefined, now: Asked | undefined): Effect.Effect<void, ProgramChanged> {
@@ -165,7 +200,10 @@ export class Session {
     })
   }
 
-  /** Passes the results of a turn to the program, in the order in which they arrived. */
+  /**
+   * Passes the results of a turn to the program, in the order in which they arrived. A question that nobody answered in
+   * time comes after the waits that end at that time, so that a timeout of the program is one.
+   */
   readonly #receive = Effect.fnUntraced(function* (
     this: Session,
     turn: Turn,
@@ -176,11 +214,15 @@ export class Session {
     const uses = usesOf(turn)
     const left = new Set(sent)
     this.#now = next?.startedAt ?? this.#now
-    for (const result of turn.completed) {
-      const waiting = sent[uses.findIndex(({ callId }) => callId === result.callId)]
-      if (waiting === undefined || !left.delete(waiting)) continue
-      const exit = yield* read(waiting.label, result, run.media)
-      yield* this.#run(() => waiting.resume(exit))
+    for (const isLate of [false, true]) {
+      for (const result of turn.completed) {
+        const waiting = sent[uses.findIndex(({ callId }) => callId === result.callId)]
+        if (waiting === undefined || !left.has(waiting) || isLate !== (result.error?.name === notAnswered)) continue
+        left.delete(waiting)
+        const exit = yield* read(waiting.label, result, run.media)
+        yield* this.#run(() => waiting.resume(exit))
+      }
+      yield* this.#wake()
     }
     for (const { label, resume } of left) {
       yield* this.#run(() => resume(Exit.fail(new CallFailed({ call: label, error: "NotRun", detail: "was not run" }))))
@@ -203,6 +245,43 @@ export class Session {
     }
   })
 }
+
+/** The name of the skill that waits until a time. */
+export const sleepName = "program_sleep"
+
+/** The name of the error of a question that nobody answered in time. */
+export const notAnswered = "NotAnswered"
+
+/** Returns the wait that ends first. */
+const earliest = (calls: ReadonlyArray<Waiting>): { readonly waiting: Waiting; readonly until: number } | undefined => {
+  let first: { readonly waiting: Waiting; readonly until: number } | undefined
+  for (const waiting of calls) {
+    const { until } = waiting
+    if (until !== undefined && until < (first?.until ?? Infinity)) first = { waiting, until }
+  }
+  return first
+}
+
+/**
+ * Returns the calls of the next reply. Waits are not sent beside other calls, whose results would have to wait for them:
+ * the time of the following turn tells which of them have ended. A question is declined when the first wait ends.
+ */
+const pendingOf = (calls: ReadonlyArray<Waiting>): ReadonlyArray<Waiting> => {
+  const first = earliest(calls)
+  if (first === undefined) return calls
+  const others = calls.filter(({ until }) => until === undefined)
+  if (others.length === 0) return [first.waiting]
+  return others.map((call) =>
+    call.name === askName && !(Number(call.input["answerBy"]) <= first.until)
+      ? { ...call, input: { ...call.input, answerBy: first.until } }
+      : call
+  )
+}
+
+/** The name of the skill that asks a person. */
+export const askName = "program_ask"
+
+const woken: Exit.Exit<Recorded> = Exit.succeed({ content: [], value: null })
 
 /** A call as the reply of a turn has it, before any hook or person changed it. */
 interface Use {

@@ -12,7 +12,8 @@ import * as Bounds from "../../kit/bounds.ts"
 import { isRecord, parseJson } from "../../kit/json.ts"
 import { perObject } from "../../kit/perObject.ts"
 import { fences, jsonSpans } from "../words/jsonSpans.ts"
-import type { AnyAgent } from "./run.ts"
+import type { Agent } from "../../Agent.ts"
+import type { AnySkill } from "../../Skill.ts"
 
 /** An answer: its value, and the text that the schema decodes to it, with or without its quotes. */
 export interface Answer {
@@ -20,11 +21,14 @@ export interface Answer {
   readonly text: string
 }
 
+/** An agent whose answer is read. */
+type Answering = Agent<unknown, AnySkill<unknown>, unknown, unknown>
+
 /** Reads an answer with the agent's output schema. Fails with a sentence that describes the mismatch. */
-export const readAnswer = (agent: AnyAgent, text: string): Result.Result<Answer, string> =>
+export const readAnswer = (agent: Answering, text: string): Result.Result<Answer, string> =>
   agent.typed ? readerOf(agent)(text) : Result.succeed({ output: text, text })
 
-const readerOf = perObject((agent: AnyAgent) => {
+const readerOf = perObject((agent: Answering) => {
   const decode = Schema.decodeUnknownResult(agent.output)
   const isText = agent.outputJsonSchema?.()["type"] === "string"
 

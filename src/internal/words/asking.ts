@@ -22,7 +22,11 @@ export const Asking = Schema.Struct({
   /** A URL that the person opens in a browser. */
   url: Schema.optionalKey(Schema.String),
   /** The name by which a policy decides whether a person is asked. Default: the name of the call. */
-  name: Schema.optionalKey(Schema.String)
+  name: Schema.optionalKey(Schema.String),
+  /** The time at which the question is declined unless it was answered, in milliseconds since the epoch. */
+  answerBy: Schema.optionalKey(Schema.Finite),
+  /** Present if the call waits for that time alone. No person is shown the question. */
+  isTimer: Schema.optionalKey(Schema.Literal(true))
 })
 
 /**

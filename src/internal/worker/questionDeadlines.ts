@@ -20,7 +20,8 @@ import type {
 } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 import type { Json } from "../../kit/json.ts"
-import { answer, questions } from "../kernel/queue.ts"
+import { declined } from "../kernel/answers.ts"
+import { allQuestions, answer } from "../kernel/queue.ts"
 
 /**
  * Returns the earliest deadline of a waiting run's questions, in milliseconds since the epoch. Undefined if none has a
@@ -58,12 +59,8 @@ export const declineLate = Effect.fnUntraced(function* (
   QuestionNotFound | AnswerRefused | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
 > {
   const now = yield* Clock.currentTimeMillis
-  const open = yield* questions(store, runId)
-  const late = open.filter(({ answerBy = Infinity }) => answerBy <= now)
+  const late = declined(yield* allQuestions(store, runId), now)
   if (late.length === 0) return false
-  const declined = late.map(({ callId }) => ({ callId, approved: false, reason, by: "deadline" }))
-  yield* answer(store, runId, declined, { revision, caller: "kernel" })
+  yield* answer(store, runId, late, { revision, caller: "kernel" })
   return true
 })
-
-const reason = "Nobody answered in time."
