@@ -586,9 +586,7 @@ const submitKept = (environment: Environment, beginning: Starts.Beginning) => {
 /** Releases the media that a submitted run kept, once it has ended. A failed run may continue. */
 const releaseEnded = ({ media, store }: Environment, { rootRunId, runId }: RunState): Effect.Effect<void> => {
   if (media.keep === undefined) return Effect.void
-  const ended = Effect.map(store.head(runId), (head) =>
-    Option.exists(head, ({ status: { type } }) => type === "completed" || type === "cancelled")
-  )
+  const ended = Effect.map(store.head(runId), (head) => Option.exists(head, ({ status }) => RunStore.isEnded(status)))
   return Effect.ignore(Effect.flatMap(ended, (isOver) => (isOver ? media.release([rootRunId]) : Effect.void)))
 }
 

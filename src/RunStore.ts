@@ -30,13 +30,14 @@ import * as Option from "effect/Option"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import * as Stored from "./store-kit/StoredRuns.ts"
 import * as MemoryRuns from "./store-kit/internal/memoryRuns.ts"
-import { headOf, inOrder, matches, refusal } from "./store-kit/StoreRules.ts"
+import { headOf, inOrder, isEnded, isPoisoned, matches, refusal, statusOf } from "./store-kit/StoreRules.ts"
 import {
   type CallInFlight,
   type RunHead,
-  type RunStatus,
   type RunStoreShape,
-  statuses
+  type StatusWord,
+  statuses,
+  statusWords
 } from "./internal/store/runStoreTypes.ts"
 import { MediaStore } from "./MediaStore.ts"
 import type { RunRecord } from "./RunState.ts"
@@ -49,7 +50,8 @@ export type {
   RunFilter,
   RunHead,
   RunStatus,
-  RunStoreShape
+  RunStoreShape,
+  StatusWord
 } from "./internal/store/runStoreTypes.ts"
 
 /**
@@ -63,15 +65,25 @@ export class RunStore extends Context.Service<RunStore, RunStoreShape>()("kernai
 export {
   headOf,
   inOrder,
+  isEnded,
+  isPoisoned,
   matches,
   refusal,
+  statusOf,
   /**
    * All statuses of runs, as in `RunStatus["type"]`.
    *
    * @category models
    * @since 0.1.0
    */
-  statuses
+  statuses,
+  /**
+   * All statuses that a filter selects: those of runs, and `poisoned`.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  statusWords
 }
 
 /**
@@ -123,7 +135,7 @@ export const prune = Effect.fn("RunStore.prune")(function* (options: {
   /** Milliseconds since the epoch. */
   readonly updatedBefore: number
   /** Statuses that count as ended. Default: `completed`. */
-  readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
+  readonly status?: ReadonlyArray<StatusWord> | undefined
   /** Only trees whose root run belongs to this agent. */
   readonly agent?: string | undefined
   /** Only trees of this tenant. */
@@ -171,7 +183,7 @@ const treesOf = Effect.fnUntraced(function* (
   return trees
 })
 
-const unfinished = ["queued", "running", "waiting", "interrupted", "cancelled", "failed"] as const
+const unfinished = ["queued", "running", "waiting", "interrupted", "cancelled", "no_answer", "failed"] as const
 
 /** The root runs from which unfinished runs were forked. */
 const originsOfOpen = Effect.fnUntraced(function* (

@@ -8,7 +8,7 @@ import * as Schema from "effect/Schema"
 import * as Content from "../Content.ts"
 import * as Message from "../Message.ts"
 import * as RunEvent from "../RunEvent.ts"
-import { statuses } from "../RunStore.ts"
+import { statuses, statusWords } from "../RunStore.ts"
 import { Asking } from "../Skill.ts"
 import * as Usage from "../Usage.ts"
 import { isRecord } from "../kit/json.ts"
@@ -107,7 +107,8 @@ export type Head = typeof Head.Type
  */
 export const ListQuery = Schema.Struct({
   agent: Schema.optionalKey(Schema.String),
-  status: Schema.optionalKey(Status.fields.type),
+  /** `poisoned` are the failed runs that workers gave up. */
+  status: Schema.optionalKey(Schema.Literals(statusWords)),
   /** Only runs of this tenant. */
   tenant: Schema.optionalKey(Schema.String),
   /** Only runs with all of these labels, each as `name=text`. */

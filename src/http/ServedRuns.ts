@@ -22,7 +22,7 @@ import type { MediaStore, MediaStoreShape, StoredMedia } from "../MediaStore.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { FollowOptions } from "../RunOptions.ts"
 import type { OpenQuestion, RunState } from "../RunState.ts"
-import type { RunHead, RunStatus, RunStore } from "../RunStore.ts"
+import type { RunHead, RunStore, StatusWord } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
 import type { Caller } from "./Access.ts"
 import type { HttpProblem, Unavailable } from "./HttpProblem.ts"
@@ -116,7 +116,7 @@ export interface FollowAt extends Pick<FollowOptions, "until"> {
  * @since 0.1.0
  */
 export interface Selection extends Omit<Bodies.ListQuery, "status"> {
-  readonly status?: RunStatus["type"] | ReadonlyArray<RunStatus["type"]> | undefined
+  readonly status?: StatusWord | ReadonlyArray<StatusWord> | undefined
   /**
    * Only runs without a parent whose names begin with this text. The name is the part of the id that the caller chose.
    */

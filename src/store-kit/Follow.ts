@@ -23,6 +23,7 @@ import type { FollowOptions } from "../RunOptions.ts"
 import type { RunRecord } from "../RunState.ts"
 import type * as RunStore from "../RunStore.ts"
 import { isRest } from "../internal/state/state.ts"
+import { isEnded } from "../internal/store/runStatus.ts"
 import { soundRuns } from "./internal/storeGuard.ts"
 import { type LiveTree, shareTrees, type Trees, treesOf } from "./internal/liveTree.ts"
 
@@ -232,7 +233,7 @@ class Follower {
     this.#trees = treesOf(store)
     this.#runId = runId
     this.#rootRunId = rootRunId
-    this.#isOver = options.until === "end" ? isEnded : isAtRest
+    this.#isOver = options.until === "end" ? isOver : isAtRest
     this.#last = options.after ?? 0
     this.#elsewhereLive = new Elsewhere(this.#received)
   }
@@ -413,9 +414,7 @@ interface Tail {
   readonly next: Pull.Pull<Arr.NonEmptyReadonlyArray<RunRecord | LiveEvent>, StoreError>
 }
 
-const isAtRest = ({ status: { type } }: RunStore.RunHead): boolean =>
-  type === "waiting" || type === "failed" || isOver(type)
+const isAtRest = ({ status }: RunStore.RunHead): boolean =>
+  status.type === "waiting" || status.type === "failed" || status.type === "no_answer" || isEnded(status)
 
-const isEnded = ({ status: { type } }: RunStore.RunHead): boolean => isOver(type)
-
-const isOver = (type: RunStore.RunStatus["type"]): boolean => type === "completed" || type === "cancelled"
+const isOver = ({ status }: RunStore.RunHead): boolean => isEnded(status)

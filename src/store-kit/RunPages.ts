@@ -10,7 +10,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
-import type { RunHead, RunStatus, RunStoreShape, StoreError } from "../RunStore.ts"
+import type { RunHead, RunStoreShape, StatusWord, StoreError } from "../RunStore.ts"
 import { logIgnored } from "../kit/foreignCode.ts"
 
 /**
@@ -48,7 +48,7 @@ export interface Polling {
  * @category constructors
  * @since 0.1.0
  */
-export const make = (status: ReadonlyArray<RunStatus["type"]>, polling: Polling): Pages => {
+export const make = (status: ReadonlyArray<StatusWord>, polling: Polling): Pages => {
   const { consider, isFull, list, one = Semaphore.makeUnsafe(1), size = 100 } = polling
   let after: RunHead | undefined
   // Runs that arrive while the pages are read are left for the next pass. Otherwise a steady stream of runs would keep

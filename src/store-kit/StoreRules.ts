@@ -19,7 +19,8 @@ import { type RunRecord, type RunState, type Status, advance, answer, turnCount 
 import * as Storable from "../kit/storable.ts"
 import { flat } from "../kit/text.ts"
 import { timeSpan } from "../kit/time.ts"
-import type { Claim, Lease, RunFilter, RunHead, RunStatus } from "../internal/store/runStoreTypes.ts"
+import { selects, statusOf, storedStatuses } from "../internal/store/runStatus.ts"
+import type { Claim, Lease, RunFilter, RunHead } from "../internal/store/runStoreTypes.ts"
 
 /**
  * Returns the error for records that no store accepts: records of several runs, or records that do not lead to `state`
@@ -80,9 +81,13 @@ export const movedSince = (
   { seen }: Claim,
   { revision, runId, status }: Pick<RunHead, "runId" | "revision" | "status">
 ): ConcurrentAppendError | undefined =>
-  seen === undefined || (seen.revision === revision && journalStatus(seen.status.type) === journalStatus(status.type))
+  seen === undefined || (seen.revision === revision && isSameStored(seen, status))
     ? undefined
     : new ConcurrentAppendError({ runId, expected: seen.revision, actual: revision })
+
+/** A lease changes the status of a run, but not the run. */
+const isSameStored = (seen: Pick<RunHead, "status">, status: RunHead["status"]): boolean =>
+  storedStatuses(seen.status.type)[0] === storedStatuses(status.type)[0]
 
 /**
  * Returns whether records are stored already, given the stored records from the same revision on. A caller that got no
@@ -234,27 +239,44 @@ export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead
   lease
 })
 
-/** Returns the status of a run from its journal and, while the run can continue, from its lease. */
-const statusOf = (status: Status, lease: Lease | undefined): RunStatus => {
-  if (status.type === "paused") return { ...status, type: "waiting" }
-  if (status.type !== "running" || lease === undefined) return status
-  const { phase } = status
-  const { expiresAt, isLive, since, workerId: by } = lease
-  if (expiresAt === 0) return { type: "queued", phase }
-  if (!isLive) return { type: "interrupted", phase, by }
-  return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
-}
-
-/**
- * Returns the status in the journal of a run with this status.
- *
- * @category getters
- * @since 0.1.0
- */
-export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
-  if (word === "queued" || word === "interrupted") return "running"
-  return word === "waiting" ? "paused" : word
-}
+export {
+  /**
+   * Returns whether a run has ended for good, so that no worker continues it and no follower waits for it: it completed,
+   * was cancelled, or took all its turns.
+   *
+   * @category guards
+   * @since 0.1.0
+   */
+  isEnded,
+  /**
+   * Returns whether workers gave up a run because their processes died of it.
+   *
+   * @category guards
+   * @since 0.1.0
+   */
+  isPoisoned,
+  /**
+   * Returns the status of a run from its journal and, while the run can continue, from its lease.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  statusOf,
+  /**
+   * Returns the status of a run for the rows of a store, which does not change with a lease.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  storedStatus,
+  /**
+   * Returns the statuses that the row of a run with this status may have.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  storedStatuses
+} from "../internal/store/runStatus.ts"
 
 /**
  * Returns whether a head passes a filter, apart from its `search`.
@@ -263,7 +285,7 @@ export const journalStatus = (word: RunStatus["type"]): Status["type"] => {
  * @since 0.1.0
  */
 export const matches = (head: RunHead, filter: RunFilter): boolean =>
-  (filter.status === undefined || filter.status.includes(head.status.type)) &&
+  selects(filter, head.status) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
   (filter.caller === undefined || filter.caller === head.caller?.id) &&
   isSelected(head.caller, filter) &&

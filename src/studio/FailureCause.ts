@@ -7,6 +7,7 @@
 
 import type { CallError } from "../Call.ts"
 import type { ErrorInfo, RunState, Turn } from "../RunModel.ts"
+import { statusOf } from "../store-kit/StoreRules.ts"
 
 /**
  * The name of a failure.
@@ -59,8 +60,8 @@ export const causeOf = (state: Pick<RunState, "status" | "turns" | "currentTurn"
   const turn = state.currentTurn ?? state.turns.at(-1)
   if (status.type === "failed") return ofError(status.error, turn)
   if (status.type === "completed") {
-    const limit = { tag: "MaxStepsReached", message: "The run took as many turns as it may, without an answer." }
-    return status.source === "max_turns" ? ofError(limit) : undefined
+    const standing = statusOf(status)
+    return standing.type === "no_answer" ? ofError({ ...standing.error, message: standing.reason }) : undefined
   }
   const failed = turn?.completed.findLast(({ error }) => error !== undefined)
   if (failed?.error !== undefined) return ofCall(failed.name ?? failed.kind, failed.error)

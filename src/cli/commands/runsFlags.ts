@@ -4,7 +4,7 @@ import { Argument, Flag } from "effect/cli"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { labelsIn } from "../../Caller.ts"
-import { statuses } from "../../RunStore.ts"
+import { statusWords } from "../../RunStore.ts"
 import { localCaller } from "../localCaller.ts"
 import * as Shared from "./flags.ts"
 
@@ -30,7 +30,7 @@ const ofCaller = {
     )
   )
 }
-const status = Flag.Literals("status", statuses).pipe(Flag.withMetavar("<status>"))
+const status = Flag.Literals("status", statusWords).pipe(Flag.withMetavar("<status>"))
 
 export const listFlags = {
   store,

@@ -78,7 +78,7 @@ const tableOf = Effect.fnUntraced(function* (listed: ReadonlyArray<Listed>, look
   const title = ["run", "status", "age", "agent", "turns", "tasks", "cost", "question"]
   const rows = listed.map(({ agent, costUsd, question, runId, status, tasks, turns, updatedAt }) => [
     shortened(runId, listed),
-    Text.paint(isPoisoned(status) ? "poisoned" : status.type, tones[status.type], look),
+    Text.paint(wordOf(status), tones[status.type], look),
     ageOf(now - updatedAt),
     Text.excerpt(agent, 20),
     String(turns),
@@ -89,9 +89,9 @@ const tableOf = Effect.fnUntraced(function* (listed: ReadonlyArray<Listed>, look
   return Text.table([title, ...rows], look)
 })
 
-/** Returns whether workers gave up a run because their processes died of it. */
-export const isPoisoned = (status: Runs.RunStatus): boolean =>
-  status.type === "failed" && status.error.tag === "RunPoisoned"
+/** Returns the status of a run in words. */
+const wordOf = (status: Runs.RunStatus): string =>
+  Runs.isPoisoned(status) ? "poisoned" : status.type === "no_answer" ? "no answer" : status.type
 
 const tones: { readonly [type in Runs.RunStatus["type"]]: Text.Tone } = {
   queued: "quiet",
@@ -100,6 +100,7 @@ const tones: { readonly [type in Runs.RunStatus["type"]]: Text.Tone } = {
   interrupted: "warning",
   cancelled: "quiet",
   completed: "good",
+  no_answer: "warning",
   failed: "bad"
 }
 

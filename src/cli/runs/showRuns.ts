@@ -10,14 +10,14 @@ import { plain } from "../../kit/json.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { Answer, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
-import { recordsOf, RunStore, type RunStatus } from "../../RunStore.ts"
+import { isPoisoned, recordsOf, RunStore, type RunStatus } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import type { FollowFlags, ShowFlags } from "../commands/runsFlags.ts"
 import { RunLines } from "../runLines.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import { inStore } from "./findRun.ts"
-import { isPoisoned, questionOf } from "./listRuns.ts"
+import { questionOf } from "./listRuns.ts"
 
 const timeOf = (at: number): string => {
   const date = new Date(at)
@@ -82,6 +82,8 @@ const statusOf = (status: RunStatus): string => {
       return `waiting: ${Text.excerpt(status.reason, 200)}`
     case "cancelled":
       return `cancelled${byOf(status.by)}${status.reason === undefined ? "" : `: ${Text.excerpt(status.reason, 200)}`}`
+    case "no_answer":
+      return `no answer: ${Text.excerpt(status.reason, 400)}`
     case "failed":
       return `${isPoisoned(status) ? "poisoned" : "failed"}: ${Text.excerpt(status.error.message, 400)}`
     case "completed":

@@ -75,7 +75,7 @@ const states: ReadonlyMap<string, ReadonlyArray<RunStatus["type"]>> = new Map([
   ["TASK_STATE_WORKING", ["running", "interrupted"]],
   ["TASK_STATE_INPUT_REQUIRED", ["waiting"]],
   ["TASK_STATE_COMPLETED", ["completed"]],
-  ["TASK_STATE_FAILED", ["failed"]],
+  ["TASK_STATE_FAILED", ["failed", "no_answer"]],
   ["TASK_STATE_CANCELED", ["cancelled"]],
   ["TASK_STATE_REJECTED", []],
   ["TASK_STATE_AUTH_REQUIRED", []]

@@ -64,7 +64,7 @@ export const failure = (ids: TaskIds, at: number, { message }: ErrorInfo): JsonO
 /** Returns true if a task has ended. */
 export const isOver = ({ status }: Head): boolean => over.has(status.type)
 
-const over: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"])
+const over: ReadonlySet<string> = new Set(["completed", "no_answer", "failed", "cancelled"])
 
 /** The parts of a task to send besides its status. */
 interface Told {
@@ -138,6 +138,7 @@ const standing = (
       return Effect.succeed(statusOf("COMPLETED", at))
     case "cancelled":
       return Effect.succeed(statusOf("CANCELED", at))
+    case "no_answer":
     case "failed":
       return Effect.succeed(failure(ids, at, outward(status.error ?? unknown)))
   }

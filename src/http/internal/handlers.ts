@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import * as Media from "../../Media.ts"
+import { isEnded } from "../../RunStore.ts"
 import { CurrentCaller } from "../Access.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns, ServedRuns } from "../ServedRuns.ts"
@@ -48,9 +49,8 @@ export const follow = (own: Own, name: string, lastId: string | undefined, until
     Effect.gen(function* () {
       const position = yield* positionOf(lastId)
       const { revision, status } = yield* runs.head(name)
-      const isOver = status.type === "completed" || status.type === "cancelled"
       // A browser reconnects whenever a stream ends, unless the status is 204.
-      if (isOver && revision <= position.after) return HttpServerResponse.empty({ status: 204 })
+      if (isEnded(status) && revision <= position.after) return HttpServerResponse.empty({ status: 204 })
       yield* runs.place
       return Sse.response(Sse.frames(runs.follow(name, { position, until }), position))
     })

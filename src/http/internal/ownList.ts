@@ -58,12 +58,18 @@ export const bodyOf = (
   ...(caller?.tenant === undefined ? {} : { tenant: caller.tenant }),
   ...(caller?.labels === undefined ? {} : { labels: caller.labels }),
   revision,
-  status: {
-    type: status.type,
-    ...("reason" in status && status.reason !== undefined ? { reason: status.reason } : {}),
-    ...(status.type === "failed" ? { error: isOperator ? status.error : outward(status.error) } : {})
-  },
+  status: statusFor(isOperator, status),
   turns,
   createdAt,
   updatedAt
 })
+
+/** Returns a status for a caller. Only operators read the text of an error and the last correction of the model. */
+const statusFor = (isOperator: boolean, status: RunHead["status"]): Bodies.Head["status"] => {
+  const { type } = status
+  if ("error" in status) {
+    const error = isOperator ? status.error : outward(status.error)
+    return { type, error, ...(type === "no_answer" ? { reason: isOperator ? status.reason : error.message } : {}) }
+  }
+  return { type, ...("reason" in status && status.reason !== undefined ? { reason: status.reason } : {}) }
+}

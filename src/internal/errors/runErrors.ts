@@ -8,12 +8,16 @@
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
 
+/** The last correction that the model was sent, if its last reply was not usable. */
+const corrective = Schema.optionalKey(Schema.String)
+
 /** The run took `maxSteps` turns without an answer. */
 export class MaxStepsReached extends Schema.TaggedError<MaxStepsReached>()("MaxStepsReached", {
   limit: Schema.Int,
   runId: Schema.String,
   /** The text of the newest reply that had any. */
-  text: Schema.optionalKey(Schema.String)
+  text: Schema.optionalKey(Schema.String),
+  corrective
 }) {
   override get message() {
     return `Agent reached maximum steps (${this.limit})`
@@ -23,7 +27,8 @@ export class MaxStepsReached extends Schema.TaggedError<MaxStepsReached>()("MaxS
 /** The model sent too many empty replies in a row. */
 export class EmptyReplies extends Schema.TaggedError<EmptyReplies>()("EmptyReplies", {
   runId: Schema.String,
-  count: Schema.Int
+  count: Schema.Int,
+  corrective
 }) {
   override get message() {
     return `the model sent ${this.count} empty replies in a row`
@@ -37,7 +42,8 @@ export class CutReplies extends Schema.TaggedError<CutReplies>()("CutReplies", {
   /** Why the last reply ended, such as `length`. */
   finishReason: Schema.String,
   /** The text of the newest reply that had any. Nothing in it was run. */
-  text: Schema.String
+  text: Schema.String,
+  corrective
 }) {
   override get message() {
     const advice = this.finishReason === "length" ? ": raise `maxTokens`, or ask for less" : ""
@@ -48,7 +54,8 @@ export class CutReplies extends Schema.TaggedError<CutReplies>()("CutReplies", {
 /** The model repeated itself after a corrective. */
 export class LoopDetected extends Schema.TaggedError<LoopDetected>()("LoopDetected", {
   runId: Schema.String,
-  repeats: Schema.Int
+  repeats: Schema.Int,
+  corrective
 }) {
   override get message() {
     return `the model repeated the same turn ${this.repeats} times`

@@ -28,7 +28,7 @@ import { effectsOf } from "../policy/callEffects.ts"
 import { respawner, resumesOf } from "./task.ts"
 
 /**
- * Resumes a run. A completed run returns its result and stores nothing.
+ * Resumes a run. A completed run returns its result and stores nothing, unless it took all its turns and may take more.
  *
  * Interrupted and paused tasks continue from the end of their own journals. Answers, recoveries and context apply to
  * them, too.
@@ -40,8 +40,12 @@ export const resume = (
 ): Effect.Effect<RunResult<unknown>, ResumeError> => {
   const whole = resumed(environment, state, how)
   // A completed run has been traced before.
-  return state.status.type === "completed" ? whole : traced(environment, state, whole)
+  return isOver(environment, state) ? whole : traced(environment, state, whole)
 }
+
+/** Returns whether nothing continues a run. One that took all its turns continues with a higher limit. */
+const isOver = ({ maxSteps }: Environment, { status, turns }: RunState): boolean =>
+  status.type === "completed" && (status.source !== "max_turns" || turns.length >= maxSteps)
 
 /** The changes of a resume, and who gives its answers. */
 type Resuming = Omit<Resumption, "caller"> & { readonly caller?: Giver }
@@ -63,7 +67,7 @@ const resumed = Effect.fnUntraced(function* (
   const agent = inDialectOf(state, environment.agent)
   const output = storedOutput(state.taskId === undefined ? agent : { ...agent, typed: false }, state)
   const run = makeRun({ ...environment, agent, spawn }, state, Result.getOrUndefined(output))
-  if (state.status.type === "completed") {
+  if (isOver(environment, state)) {
     return yield* Result.isFailure(output) ? Effect.fail(output.failure) : republish(run)
   }
   const isQueued = yield* notHeld(run)

@@ -13,7 +13,7 @@ import { guarded, observed } from "../../kit/foreignCode.ts"
 import { clip } from "../../kit/text.ts"
 import type { Repair } from "../../RunModel.ts"
 import { extensionError } from "../errors/extensionError.ts"
-import { cutTurns, lastText, turnLog } from "../state/state.ts"
+import { cutTurns, lastCorrective, lastText, turnLog } from "../state/state.ts"
 import { complete, hookArgs, obeyOnce, settle } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
 import type { AskError, Run, StartError } from "../run/run.ts"
@@ -34,7 +34,10 @@ import { isSteered, takeSteering } from "./steering.ts"
 /** Opens the next turn, hands the run over to another agent, or ends the run at `maxSteps`. */
 export function* startTurn(run: Run): Effect.fn.Return<void, StartError> {
   const turn = turnLog(run.state).length + 1
-  if (turn > run.maxSteps) return yield* complete(run, "max_turns", undefined, { maxTurns: run.maxSteps })
+  if (turn > run.maxSteps) {
+    const { corrective } = lastCorrective(run.state)
+    return yield* complete(run, "max_turns", corrective, { maxTurns: run.maxSteps })
+  }
   // The loop of the other agent opens the turn.
   if (handOver(run)) return
   const turnId = `${run.state.runId}:t${turn}`
@@ -100,7 +103,8 @@ const recordMeaning = (
   for (const event of replyEvents(reply, meaning)) emit(run, event)
   const overrun = Budget.isBounded(run.budget) ? Budget.overrun(run.budget) : undefined
   if (overrun !== undefined) return overrun
-  return repeated?.isStop === true ? new LoopDetected({ runId: run.state.runId, repeats: repeated.repeats }) : undefined
+  if (repeated?.isStop !== true) return undefined
+  return new LoopDetected({ runId: run.state.runId, repeats: repeated.repeats, ...lastCorrective(run.state) })
 }
 
 /** Asks the check of the agent about an answer. The tokens of a reply are stored even if the check is interrupted. */
@@ -160,11 +164,12 @@ export function* endOrContinue(run: Run): Effect.fn.Return<void, StartError | Em
 const tooManySpoiled = ({ limits, state }: Run): EmptyReplies | CutReplies | undefined => {
   const { emptyReplies, resumedAfter, runId } = state
   if (resumedAfter === turnLog(state).length) return undefined
-  if (emptyReplies > limits.emptyReplies) return new EmptyReplies({ runId, count: emptyReplies })
+  if (emptyReplies > limits.emptyReplies)
+    return new EmptyReplies({ runId, count: emptyReplies, ...lastCorrective(state) })
   const cut = cutTurns(state, limits.cutReplies + 1)
   if (cut.length <= limits.cutReplies) return undefined
   const finishReason = cut.at(-1)?.finishReason ?? "unknown"
-  return new CutReplies({ runId, count: cut.length, finishReason, text: lastText(state) })
+  return new CutReplies({ runId, count: cut.length, finishReason, text: lastText(state), ...lastCorrective(state) })
 }
 
 /** Returns whether the last turn made no calls, got no corrective and was not paused. */

@@ -15,7 +15,7 @@ import {
 import { type RunResult, type RunState, type Status, answer, result } from "../../RunState.ts"
 import { perObject } from "../../kit/perObject.ts"
 import { type JsonObject, isJsonObject } from "../../kit/json.ts"
-import { lastText, turnLog } from "../state/state.ts"
+import { lastCorrective, lastText, turnLog } from "../state/state.ts"
 import { readAnswer } from "./readAnswer.ts"
 import type { AnyAgent, EndError, Run } from "./run.ts"
 
@@ -35,7 +35,8 @@ export const conclude = (run: Run): Effect.Effect<RunResult<unknown>, EndError> 
       if (status.source === "max_turns") {
         const limit = typeof maxTurns === "number" ? maxTurns : run.maxSteps
         const text = lastText(run.state)
-        return Effect.fail(new MaxStepsReached({ runId, limit, ...(text === "" ? {} : { text }) }))
+        const told = { ...(text === "" ? {} : { text }), ...lastCorrective(run.state) }
+        return Effect.fail(new MaxStepsReached({ runId, limit, ...told }))
       }
       // A host may finish a run with the reason `guardrail`, too, but without this metadata.
       if (status.reason === "guardrail" && typeof reason === "string") {

@@ -232,6 +232,12 @@ export const lastText = (state: RunState): string =>
     .map(({ message }) => (message === undefined ? "" : textOf(message)))
     .findLast((text) => text.trim() !== "") ?? ""
 
+/** Returns the correction that the last reply got, for an error. Empty if that reply was usable. */
+export const lastCorrective = (state: RunState): { readonly corrective?: string } => {
+  const outcome = (state.currentTurn ?? turnLog(state).last())?.outcome
+  return outcome?.type === "corrective" ? { corrective: outcome.corrective } : {}
+}
+
 /** Returns the result of a completed run, with its decoded output. */
 export const result = <Output>(state: RunState, output: Output): RunResult<Output> => {
   const turns = state.currentTurn === undefined ? state.turns : state.turns.concat(state.currentTurn)

@@ -56,6 +56,9 @@ export interface Claim {
  * - `waiting`: the run waits for a person or for its host, as `reason` and `metadata` describe.
  * - `interrupted`: the worker `by` stopped without releasing the run. Another worker claims it.
  * - `cancelled`, `completed`, `failed`: the run is at rest. A failed or cancelled run can be resumed.
+ * - `no_answer`: the run is at rest, and its model gave no answer: it took all its turns, was refused by a filter, or sent
+ *   only empty, cut or repeated replies. `reason` is the last correction that the model was sent, or the message of
+ *   `error`. It can be resumed, after `MaxStepsReached` with a higher `maxSteps`.
  *
  * @category models
  * @since 0.1.0
@@ -66,6 +69,10 @@ export type RunStatus =
   | (Omit<Extract<Status, { readonly type: "paused" }>, "type"> & { readonly type: "waiting" })
   | { readonly type: "interrupted"; readonly phase: Phase; readonly by: string }
   | Extract<Status, { readonly type: "cancelled" | "completed" | "failed" }>
+  | (Omit<Extract<Status, { readonly type: "failed" }>, "type"> & {
+      readonly type: "no_answer"
+      readonly reason: string
+    })
 
 /** All values of `RunStatus["type"]`. */
 export const statuses = [
@@ -75,8 +82,21 @@ export const statuses = [
   "interrupted",
   "cancelled",
   "completed",
+  "no_answer",
   "failed"
 ] as const satisfies ReadonlyArray<RunStatus["type"]>
+
+/**
+ * A status that a filter selects. `poisoned` are the failed runs that workers gave up, because their processes died of
+ * them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type StatusWord = (typeof statusWords)[number]
+
+/** All statuses that a filter selects. */
+export const statusWords = [...statuses, "poisoned"] as const
 
 /**
  * The summary of a run that a store returns without reading the run's journal. Instants are milliseconds since the epoch.
@@ -111,7 +131,7 @@ export interface RunHead {
  * @since 0.1.0
  */
 export interface RunFilter extends Selection {
-  readonly status?: ReadonlyArray<RunStatus["type"]> | undefined
+  readonly status?: ReadonlyArray<StatusWord> | undefined
   readonly agent?: string | undefined
   /** Only runs that the caller with this id started. */
   readonly caller?: string | undefined

@@ -15,6 +15,7 @@ import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { inTime, logIgnored } from "../../kit/foreignCode.ts"
+import { hasFailed, isEnded } from "../store/runStatus.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { flat } from "../../kit/text.ts"
 import { type Driver, attempt, report } from "./attempt.ts"
@@ -97,11 +98,11 @@ const next = Effect.fnUntraced(function* <R>(
   const now = yield* Clock.currentTimeMillis
   const later = DueRuns.dueLater(due, head, now)
   if (later !== undefined) return waitUntil(later)
-  const { type } = head.status
   const agent = agents.get(head.agent)
-  if (type === "completed" || type === "cancelled") return { _tag: "Rest" }
-  if (type === "waiting") return yield* nextOfWaiting(driver, head, now)
-  if (type === "failed" && !(options.retries ?? isPassing)(head)) return { _tag: "Rest" }
+  if (isEnded(head.status)) return { _tag: "Rest" }
+  const isFailed = hasFailed(head.status)
+  if (head.status.type === "waiting") return yield* nextOfWaiting(driver, head, now)
+  if (isFailed && !(options.retries ?? isPassing)(head)) return { _tag: "Rest" }
   if (agent === undefined) return { _tag: "UnknownAgent" }
   if (!(yield* isFree)) return { _tag: "Rest" }
   const patient = yield* patience(store, retry, head)
@@ -111,7 +112,7 @@ const next = Effect.fnUntraced(function* <R>(
       ? waitUntil(patient.at)
       : { _tag: "Attempt", ...(patient.isSuspect ? { isSuspect: true } : {}) }
   }
-  if (type !== "failed") return yield* abandon(driver, head, patient.attempts)
+  if (!isFailed) return yield* abandon(driver, head, patient.attempts)
   DueRuns.setDue(due, head, Infinity)
   return { _tag: "Rest" }
 })

@@ -13,6 +13,7 @@ import { inTime, logIgnored } from "../../kit/foreignCode.ts"
 import { flat } from "../../kit/text.ts"
 import { monotonic } from "../../kit/time.ts"
 import { ifHeld, offer } from "../kernel/queue.ts"
+import { isEnded } from "../store/runStatus.ts"
 import type { Claim } from "./driverModel.ts"
 
 /** A process that may hold leases. */
@@ -105,10 +106,8 @@ const letGo = (holder: Holder, runId: string, lease: Held): Effect.Effect<void, 
 /** Releases a lease if it is held. A run that another worker can continue is offered instead. */
 export const giveBack = ({ store, timed, workerId }: Holder, runId: string): Effect.Effect<void, GiveBackError> =>
   timed(
-    ifHeld(store, runId, workerId, ({ status: { type } }) =>
-      type === "waiting" || type === "cancelled" || type === "completed"
-        ? store.release(runId, workerId)
-        : offer(store, runId, workerId)
+    ifHeld(store, runId, workerId, ({ status }) =>
+      status.type === "waiting" || isEnded(status) ? store.release(runId, workerId) : offer(store, runId, workerId)
     )
   )
 

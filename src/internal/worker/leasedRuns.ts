@@ -135,7 +135,7 @@ const pollsOf = <R>(worker: State<R>) => {
   }
   // Separate pages, so that thousands of failed runs do not hide one that can continue.
   const running = Pages.make(["queued", "running", "interrupted"], forPlaces)
-  const failed = Pages.make(["failed"], forPlaces)
+  const failed = Pages.make(["failed", "no_answer"], forPlaces)
   const waiting = Pages.make(["waiting"], {
     list,
     consider: (head) => consider(worker, head),

@@ -10,6 +10,7 @@ import * as Stream from "effect/Stream"
 import type { Phase, RunRecord } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { isTransient } from "../errors/failedCall.ts"
+import { hasFailed } from "../store/runStatus.ts"
 
 /**
  * Whether a run may be attempted: from a time, in milliseconds since the epoch; never again, after this many attempts;
@@ -47,7 +48,7 @@ export const patience = Effect.fnUntraced(function* (
   const isSuspect = mayHaveCrashed(head, resumes.length)
   const attempts = countOf(resumes, isSuspect)
   // After its first crash a run is attempted without a wait. A failed run has already had its first attempt.
-  const waits = head.status.type === "failed" ? attempts : attempts - 1
+  const waits = hasFailed(head.status) ? attempts : attempts - 1
   const step = yield* Schedule.toStep(retry)
   let millis = 0
   for (let attempt = 1; attempt <= waits; attempt++) {

@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Cancellations, Followers } from "../../store-kit/Polling.ts"
-import { areStored, searchText } from "../../store-kit/StoreRules.ts"
+import { areStored, searchText, storedStatus } from "../../store-kit/StoreRules.ts"
 import type { DuePart, Marks } from "../../store-kit/StateParts.ts"
 import { ConcurrentAppendError, RunExists, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -71,7 +71,7 @@ const rowOf = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState): 
         turns: turnCount(state),
         detail,
         at: state.updatedAt,
-        status: state.status.type,
+        status: storedStatus(state.status),
         ...(isNew ? { origin: originOf(state) } : {}),
         ...(isNew || state.status.type === "completed" ? { words: searchText(state) } : {})
       }

@@ -11,10 +11,10 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { Caller } from "../../Caller.ts"
-import { atMost, journalStatus, leaseOf, movedSince, searchWords, underLease } from "../../store-kit/StoreRules.ts"
+import { atMost, leaseOf, movedSince, searchWords, storedStatuses, underLease } from "../../store-kit/StoreRules.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { Claim, RunFilter, RunHead, RunStatus } from "../../RunStore.ts"
+import type { Claim, RunFilter, RunHead } from "../../RunStore.ts"
 import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -187,7 +187,7 @@ const isWithin = (sql: SqlClient, { from, to }: Key.Range): Fragment =>
   to === undefined ? sql`id >= ${from}` : sql`(id >= ${from} AND id < ${to})`
 
 /** Selects the runs that have one of these statuses. */
-const hasWord = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Fragment => {
+const hasWord = (sql: SqlClient, words: NonNullable<RunFilter["status"]>): Fragment => {
   const now = sql.literal(nowOf(sql))
   const leased = {
     queued: sql`expires_at = 0`,
@@ -198,7 +198,7 @@ const hasWord = (sql: SqlClient, words: ReadonlyArray<RunStatus["type"]>): Fragm
   const open: Array<Fragment> = []
   for (const word of words) {
     if (word === "queued" || word === "running" || word === "interrupted") open.push(leased[word])
-    else statuses.push(journalStatus(word))
+    else statuses.push(...storedStatuses(word))
   }
   const conditions: Array<Fragment> = []
   // A single status is read in the order of its index.
@@ -263,7 +263,7 @@ const soon = (sql: SqlClient): Fragment =>
  */
 const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>): Fragment => {
   const last = sql`(SELECT entry + records FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)})`
-  return sql`status = ${journalStatus(status.type)} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
+  return sql`${sql.in("status", storedStatuses(status.type))} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
 }
 
 /** The position of a run in a list. */

@@ -10,7 +10,7 @@ import * as Kernel from "../../Kernel.ts"
 import { placeIn, placeText } from "../../store-kit/StoreRules.ts"
 import { RunNotFound, type StoreError } from "../../KernelError.ts"
 import type { OpenQuestion } from "../../RunState.ts"
-import { type RunFilter, type RunHead, RunStore, type RunStoreShape, statuses } from "../../RunStore.ts"
+import { type RunFilter, type RunHead, RunStore, type RunStoreShape, statusWords } from "../../RunStore.ts"
 import type { Facts } from "./runFacts.ts"
 
 /** A run in a list. */
@@ -53,7 +53,7 @@ export const pageOf = Effect.fnUntraced(function* (
     search,
     limit: pageSize,
     after: after === undefined ? undefined : placeIn(after),
-    status: status === undefined ? undefined : statuses.filter((type) => status.split(",").includes(type)),
+    status: status === undefined ? undefined : statusWords.filter((type) => status.split(",").includes(type)),
     ...(rootRunId === undefined ? { roots: true } : { rootRunId })
   }
   const heads = yield* store.list(filter)

@@ -5,9 +5,11 @@ import type { Content } from "../../Content.ts"
 import { childRunId } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
+import type { RunStatus } from "../../RunStore.ts"
+import { statusOf } from "../../store-kit/StoreRules.ts"
 import { QuestionCard } from "./questionCard.tsx"
 import { type Exchange, turnsOf, unfinished } from "./chatStore.ts"
-import { excerpt, json, shapeOf } from "./format.ts"
+import { excerpt, json, named, shapeOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { data, runAddress } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
@@ -52,11 +54,7 @@ const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
       .map((question) => (
         <QuestionCard key={question.callId} rootRunId={scope.rootRunId} question={question} />
       ))}
-    {state.status.type === "failed" && (
-      <p class="error" role="alert">
-        {state.status.error.message}
-      </p>
-    )}
+    <Failure status={statusOf(state.status)} />
   </>
 )
 
@@ -108,16 +106,23 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
   )
 }
 
+const Failure = ({ status }: { status: RunStatus }) =>
+  "error" in status ? (
+    <p class="error" role="alert">
+      {status.type === "no_answer" ? `no answer: ${status.reason}` : status.error.message}
+    </p>
+  ) : null
+
 const Answer = ({ text }: { text: string | undefined }) =>
   text === undefined || text.trim() === "" ? null : <p class="answer">{text.trim()}</p>
 
 /** A run below, folded once it has ended. */
 const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {
-  const status = child.status.type === "paused" ? "waiting" : child.status.type
+  const status = statusOf(child.status).type
   return (
     <details class={`card below ${status}`} open={status !== "completed"}>
       <summary>
-        {shapeOf(status)} <b>{child.agent}</b> {status}{" "}
+        {shapeOf(status)} <b>{child.agent}</b> {named(status)}{" "}
         <a class="quiet" href={runAddress(child.runId)}>
           open the run
         </a>

@@ -1,6 +1,7 @@
 /** The data of an exported file: compressed records and media in inert elements. */
 
 import { advance, type RunRecord, type RunState } from "../../RunState.ts"
+import { statusOf } from "../../store-kit/StoreRules.ts"
 import type { RunLine } from "../internal/studioData.ts"
 import { wordsOf } from "./format.ts"
 import { rowsOf } from "./rows.ts"
@@ -82,6 +83,6 @@ const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
     words: wordsOf(state.input.at(-1)).slice(0, 200),
     errors,
     costUsd: state.costUsd,
-    status: status.type === "paused" ? { ...status, type: "waiting" } : status
+    status: statusOf(status)
   }
 }

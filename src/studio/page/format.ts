@@ -39,6 +39,9 @@ export const excerpt = (text: string, length = 80): string => {
 export const json = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")
 
+/** Returns a status in words. */
+export const named = (status: string): string => status.replace("_", " ")
+
 /** Returns the shape of a status, so that color is never the only sign. */
 export const shapeOf = (status: string): string =>
   status === "completed" || status === "ok"
@@ -47,6 +50,6 @@ export const shapeOf = (status: string): string =>
       ? "✕"
       : status === "waiting"
         ? "◐"
-        : status === "cancelled" || status === "interrupted"
+        : status === "cancelled" || status === "interrupted" || status === "no_answer"
           ? "■"
           : "○"

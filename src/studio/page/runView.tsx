@@ -1,10 +1,11 @@
 /** A run at a revision: banner, film strip, tree, tabs and inspector. */
 
 import { useEffect } from "preact/hooks"
+import { statusOf } from "../../store-kit/StoreRules.ts"
 import { causeOf, ofDamage } from "../FailureCause.ts"
 import { QuestionCard } from "./questionCard.tsx"
 import { FilmStrip } from "./filmStrip.tsx"
-import { cost, excerpt, shapeOf } from "./format.ts"
+import { cost, excerpt, named, shapeOf } from "./format.ts"
 import { ForkButton } from "./forkSheet.tsx"
 import { Inspector } from "./inspector.tsx"
 import { closeRun, openRun, problem, revision, run, said, setRevision, state } from "./openRun.ts"
@@ -45,13 +46,13 @@ const Heading = () => {
   const shown = state.value
   const open = run.value
   if (shown === undefined || open === undefined) return null
-  const { agent, costUsd, forkedFrom, runId, status } = shown
+  const { agent, costUsd, forkedFrom, runId } = shown
+  const status = statusOf(shown.status)
   return (
     <div class={`heading ${status.type}`}>
       <h1>
         <span class="status">
-          {shapeOf(status.type === "paused" ? "waiting" : status.type)}{" "}
-          {status.type === "paused" ? "waiting" : status.type}
+          {shapeOf(status.type)} {named(status.type)}
         </span>{" "}
         {agent} <small class="quiet">{runId}</small>
       </h1>

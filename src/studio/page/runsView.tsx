@@ -2,7 +2,7 @@
 
 import { useEffect } from "preact/hooks"
 import type { RunLine } from "../internal/studioData.ts"
-import { ago, cost, counted, excerpt, shapeOf } from "./format.ts"
+import { ago, cost, counted, excerpt, named, shapeOf } from "./format.ts"
 import { attempt, data, filter, filterOf, next, readRuns, runAddress, runs, runsRead } from "./pageStore.ts"
 
 export const RunsView = () => {
@@ -70,7 +70,7 @@ const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }
         <li key={line.runId}>
           <a data-row href={runAddress(line.runId)} class={`row ${line.status.type}`}>
             <span class="status">
-              {shapeOf(line.status.type)} {line.status.type}
+              {shapeOf(line.status.type)} {named(line.status.type)}
             </span>
             <span class="agent">
               {line.agent}
@@ -97,6 +97,8 @@ const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }
 
 const reasonOf = ({ status }: RunLine): string => {
   switch (status.type) {
+    case "no_answer":
+      return ` ${excerpt(status.reason, 120)}`
     case "failed":
       return ` ${status.error.tag}: ${excerpt(status.error.message, 120)}`
     case "waiting":

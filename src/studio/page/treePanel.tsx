@@ -1,7 +1,7 @@
 /** The turns and calls of a run, with the runs below it. Only visible rows are in the document. */
 
 import type { RunLine } from "../internal/studioData.ts"
-import { duration, shapeOf } from "./format.ts"
+import { duration, named, shapeOf } from "./format.ts"
 import { revision, run, setRevision, openTree, folded } from "./openRun.ts"
 import { runAddress } from "./pageStore.ts"
 import type { Node } from "./rows.ts"
@@ -48,7 +48,7 @@ const Children = ({ lines }: { lines: ReadonlyArray<RunLine> }) =>
         {lines.map(({ agent, runId, status }) => (
           <li key={runId}>
             <a data-row href={runAddress(runId)}>
-              {shapeOf(status.type)} {agent} <span class="quiet">{status.type}</span>
+              {shapeOf(status.type)} {agent} <span class="quiet">{named(status.type)}</span>
             </a>
           </li>
         ))}

@@ -173,6 +173,9 @@ export const heads: ReadonlyArray<Check> = [
       yield* begin("cancelled", { type: "run_cancelled", reason: "wrong", by: "Ada", inFlight: [] })
       yield* begin("completed", { type: "run_completed", source: "model_done" })
       yield* begin("failed", { type: "run_failed", error: { tag: "StoreError", message: "full" } })
+      const limit = { source: "max_turns", reason: "Answer in JSON." } as const
+      yield* begin("no_answer", { type: "run_completed", ...limit })
+      yield* begin("poisoned", { type: "run_failed", error: { tag: "RunPoisoned", message: "it crashed" } })
       yield* hold("queued", 0)
       yield* hold("running", "1 hour")
       yield* hold("interrupted", "1 millis")
@@ -180,8 +183,7 @@ export const heads: ReadonlyArray<Check> = [
         until: (head) => Option.getOrUndefined(head)?.lease?.isLive !== true,
         schedule: Schedule.spaced("5 millis")
       })
-      const words = ["queued", "running", "waiting", "interrupted", "cancelled", "completed", "failed"] as const
-      for (const word of words) {
+      for (const word of RunStore.statusWords) {
         const found = yield* two.list({ agent, status: [word] })
         assert.deepEqual(
           found.map(({ runId, status }) => [runId.slice(13), status.type]),
@@ -190,10 +192,16 @@ export const heads: ReadonlyArray<Check> = [
                 ["free", word],
                 ["running", word]
               ]
-            : [[word, word]]
+            : word === "failed"
+              ? [
+                  ["failed", word],
+                  ["poisoned", word]
+                ]
+              : [[word, word === "poisoned" ? "failed" : word]]
         )
       }
-      assert.equal((yield* two.list({ agent, status: ["queued", "failed", "waiting"] })).length, 3)
+      assert.equal((yield* two.list({ agent, status: ["queued", "no_answer", "waiting"] })).length, 3)
+      assert.equal((yield* two.list({ agent, status: ["failed", "poisoned"] })).length, 2)
       const statusOf = (id: string) =>
         Effect.map(two.head(`heads/status/${id}`), (head) => Option.getOrUndefined(head)?.status)
       const phase = "run_started"
