@@ -89,6 +89,13 @@ export interface Agent<
 > {
   /** Its name in logs, events and stored runs. Workers find it by this name. Default: `agent`. */
   readonly name: string
+  /**
+   * The names it had before. Runs that were stored under one of them are continued by this agent, and calls and
+   * hand-overs to it reach it. Default: none.
+   */
+  readonly aliases: ReadonlyArray<string>
+  /** Its version, which is stored with the runs that it starts and continues. Default: none. */
+  readonly version: string | undefined
   /** Its purpose, for callers such as MCP clients and for telemetry. */
   readonly description: string | undefined
   /** The instructions for the model: a text, or an Effect that runs at every turn. */
@@ -246,6 +253,8 @@ export interface Options<
       Pick<
         Agent,
         | "name"
+        | "aliases"
+        | "version"
         | "description"
         | "input"
         | "gate"
@@ -423,6 +432,8 @@ export function make<
 export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unknown, unknown> {
   return {
     name: options.name ?? "agent",
+    aliases: options.aliases ?? [],
+    version: options.version,
     description: options.description,
     instructions: instructionsOf(options),
     model: options.model,
@@ -482,6 +493,16 @@ const schemaOf = (output: Schema.Constraint) => () => {
   // Some servers require a `type` at the root, not a `$ref`.
   return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
 }
+
+export {
+  /**
+   * Returns agents by their names and by their aliases. The name of an agent comes before another one's alias.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  byName
+} from "./internal/agent/team.ts"
 
 export {
   /**

@@ -517,7 +517,7 @@ const make = (built: Context.Context<Parts>): KernelShape => {
   ): Effect.Effect<RunResult<Output>, ResumeError, R> =>
     ofAgent(
       agent,
-      Effect.flatMap(storedFor(Context.get(built, RunStore.RunStore), runId, agent.name, options), (state) =>
+      Effect.flatMap(storedFor(Context.get(built, RunStore.RunStore), runId, agent, options), (state) =>
         Effect.scoped(
           withEnvironment(built, agent, options, sink, state, (environment) =>
             Effect.andThen(

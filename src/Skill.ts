@@ -165,6 +165,8 @@ export interface Reporting<in P = Json> {
  */
 export interface AnySkill<out R = never> {
   readonly name: string
+  /** The names it had before, by which stored calls still find it. Absent: none. */
+  readonly aliases?: ReadonlyArray<string>
   readonly description: string
   readonly effects: Effects
   readonly annotations: Annotations
@@ -265,6 +267,11 @@ export interface Options<
   K extends Settings.Credentials = Settings.Credentials
 > {
   readonly description: string
+  /**
+   * The names it had before. Calls that were stored under one of them, such as one that waits for an approval, run this
+   * skill, and policies are asked about its present name. Default: none.
+   */
+  readonly aliases?: ReadonlyArray<string> | undefined
   /** Default: `write`. */
   readonly effects?: Effects | undefined
   /** Omitted hints follow from `effects`; `openWorld` defaults to true. */
@@ -611,6 +618,7 @@ const assemble = <Name extends string, I, A, R, D>(
     requires: options.requires ?? [],
     produces: options.produces ?? [],
     source: options.source ?? "native",
+    ...(options.aliases === undefined ? {} : { aliases: options.aliases }),
     ...(options.timeout === undefined ? {} : { timeout: Duration.fromInputUnsafe(options.timeout) }),
     get inputSchema() {
       return input.schema()

@@ -65,7 +65,7 @@ export interface SkillRegistryShape {
   readonly registerSource: <R = never>(
     source: SkillSource<R>
   ) => Effect.Effect<Registration<R>, ToolNameConflict | DefinitionInvalid, R | Scope.Scope>
-  /** Returns the skill with exactly this name. */
+  /** Returns the skill with exactly this name, or else the one that had it before (`aliases`). */
   readonly find: (name: string) => Option.Option<AnySkill>
   /**
    * All skills: native ones in order of registration, then those of MCP servers, of agents of other services, and of
@@ -276,7 +276,7 @@ class SkillTable {
   }
 
   find(name: string): AnySkill | undefined {
-    return this.#byName.get(name)
+    return this.#byName.get(name) ?? this.all().find(({ aliases }) => aliases?.includes(name) === true)
   }
 
   all(): ReadonlyArray<AnySkill> {

@@ -90,7 +90,7 @@ const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View, {
 const ends: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>(["run_completed", "paused", "run_cancelled"])
 
 const waiting = Effect.fnUntraced(function* (runId: string, reason: string, store: string | undefined) {
-  const verb = reason === "approval_required" ? "approve" : "resume"
+  const verb = reason === "approval_required" || reason === "approval_not_run" ? "approve" : "resume"
   return yield* new CommandFailed({
     code: Codes.paused,
     reason: `the run ${runId} waits for a person: ${reason}`,

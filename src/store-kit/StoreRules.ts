@@ -211,6 +211,7 @@ export const journalHeadOf = (state: RunState): JournalHead => ({
   rootRunId: state.rootRunId,
   parentRunId: state.parentRunId,
   agent: state.agent,
+  version: state.version,
   caller: state.caller,
   revision: state.revision,
   status: state.status,

@@ -11,6 +11,7 @@ import type { Call } from "../Call.ts"
 import { AgentMismatch, ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
 import type { ResumeOptions } from "../RunOptions.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
+import { isNamed, type Named } from "../internal/agent/team.ts"
 import { keyOf } from "../internal/state/state.ts"
 import { childRunId } from "../Call.ts"
 import { foldFrom } from "./StoreRules.ts"
@@ -54,13 +55,13 @@ export const storedAt = (
 export const storedFor = (
   store: RunStoreShape,
   runId: string,
-  given: string,
+  given: Named,
   { as, revision }: ResumeOptions
 ): Effect.Effect<RunState, AgentMismatch | RunNotFound | ConcurrentAppendError | StoreError> =>
   Effect.flatMap(storedAt(store, runId, revision), (state) =>
-    as !== undefined || given === state.agent || given === state.handoff?.agent
+    as !== undefined || isNamed(given, state.agent) || isNamed(given, state.handoff?.agent ?? state.agent)
       ? Effect.succeed(state)
-      : Effect.fail(new AgentMismatch({ runId, agent: state.agent, given }))
+      : Effect.fail(new AgentMismatch({ runId, agent: state.agent, given: given.name }))
   )
 
 /**

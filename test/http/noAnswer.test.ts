@@ -9,6 +9,7 @@ const head: RunStore.RunHead = {
   runId: "ada~1",
   rootRunId: "ada~1",
   parentRunId: undefined,
+  version: undefined,
   caller: undefined,
   agent: "clerk",
   revision: 9,

@@ -16,6 +16,7 @@ import {
   values,
   cancelFlags,
   followFlags,
+  checkFlags,
   resumeFlags,
   retryFlags,
   forkFlags,
@@ -26,6 +27,7 @@ import {
 const listing = Effect.promise(() => import("../runs/listRuns.ts"))
 const showing = Effect.promise(() => import("../runs/showRuns.ts"))
 const acting = Effect.promise(() => import("../runs/act.ts"))
+const checking = Effect.promise(() => import("../runs/checkRuns.ts"))
 const moving = Effect.promise(() => import("../runs/moveRuns.ts"))
 
 const list = Command.make("list", listFlags, (input) => Effect.flatMap(listing, (module) => module.list(input))).pipe(
@@ -120,6 +122,15 @@ const resume = Command.make(
   Command.withShortDescription("Continue a run to its end")
 )
 
+const check = Command.make("check", checkFlags, (input) =>
+  Effect.flatMap(checking, (module) => module.check(input))
+).pipe(
+  Command.withDescription(
+    "Check every unfinished run of an agent against this version of it, and list what a deployment would break: approvals that could not run, calls in flight that nobody could repeat. Nothing runs. Ends with 1 if there is any."
+  ),
+  Command.withShortDescription("List what a new version of an agent would break")
+)
+
 const fork = Command.make("fork", forkFlags, (input) => Effect.flatMap(acting, (module) => module.fork(input))).pipe(
   Command.withDescription(
     "Create a run from a revision of another, and print its id. 'kernai runs resume' continues it; workers leave it alone."
@@ -157,6 +168,7 @@ export const runs = Command.make("runs").pipe(
     deny,
     cancel,
     retry,
+    check,
     fork,
     replay,
     exported,

@@ -157,6 +157,11 @@ export const forkFlags = {
 /** The values of the flags of `fork`. */
 export type ForkFlags = Shared.Values<typeof forkFlags>
 
+export const checkFlags = { store, ...Shared.agent, json }
+
+/** The values of the flags of `check`. */
+export type CheckFlags = Shared.Values<typeof checkFlags>
+
 export const replayFlags = { id, store, ...Shared.agent, json }
 
 /** The values of the flags of `replay`. */

@@ -66,7 +66,7 @@ export const make = (client: Client): KernelShape => {
         ).pipe(Stream.catchTags(atRest))
       ),
     resume: (agent, runId, options = {}) =>
-      Effect.andThen(resume(client, agent.name, runId, options), resumedOf(client, agent, runId)),
+      Effect.andThen(resume(client, agent, runId, options), resumedOf(client, agent, runId)),
     resumeStream: (agent, runId, options = {}) => typed(agent, resumeStream(client, agent, runId, options)),
     parts: kernel.parts
   }
@@ -170,7 +170,7 @@ const resumedOf = <Output, S extends AnySkill<unknown>, R>(
 /** Sends a resume, and waits until the run is at rest. Returns the previous revision of the run. */
 const resume = Effect.fnUntraced(function* (
   { messenger, store }: Client,
-  agent: string,
+  agent: Pick<Agent, "name" | "aliases">,
   runId: string,
   options: ResumeOptions
 ) {
@@ -192,7 +192,7 @@ const resumeStream = <Output, S extends AnySkill<unknown>, R>(
     Effect.map(stored(client.store, runId), ({ revision, status }) => {
       const after = status.type === "completed" ? revision - 1 : revision
       const events = Stream.takeUntil(follow(client.shared, runId, { after, until: "end" }), isRestOf(runId))
-      const resumed = Stream.fromEffectDrain(resume(client, agent.name, runId, options))
+      const resumed = Stream.fromEffectDrain(resume(client, agent, runId, options))
       const both = Stream.merge(events, resumed, { haltStrategy: "left" })
       return concluded(both, runId, resumedOf(client, agent, runId))
     })

@@ -10,6 +10,8 @@ import { jsonObject } from "../../kit/json.ts"
 const words: { readonly [K in keyof typeof Config.fields]: string } = {
   version: "The version of this format",
   name: "The name of the agent in logs and events",
+  aliases: "The names it had before, under which stored runs belong to it",
+  agent_version: "Its version, stored with its runs",
   description: "The purpose of the agent",
   system_prompt: "Its instructions",
   model: "`<provider>/<model>`, or the facts of a model",

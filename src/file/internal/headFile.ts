@@ -38,8 +38,8 @@ export const read = Effect.fnUntraced(function* (
   if (kept === undefined) return undefined
   const status = Result.getOrUndefined(RunCodec.decodeStatus(JSON.stringify(kept.status)))
   if (status === undefined) return undefined
-  const { bytes, caller, format: _, parentRunId, ...rest } = kept
-  return { head: { ...rest, status, caller, parentRunId: parentRunId ?? undefined }, bytes }
+  const { bytes, caller, format: _, parentRunId, version, ...rest } = kept
+  return { head: { ...rest, status, version, caller, parentRunId: parentRunId ?? undefined }, bytes }
 })
 
 /** Replaces a head as a whole. */
@@ -114,6 +114,7 @@ const decode = Schema.decodeUnknownResult(
       rootRunId: Schema.String,
       parentRunId: Schema.NullOr(Schema.String),
       agent: Schema.String,
+      version: Schema.optionalKey(Schema.String),
       caller: Schema.optionalKey(Caller),
       revision: Schema.Natural,
       status: Schema.Unknown,

@@ -4,6 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as Agents from "../../Agent.ts"
 import { Kernel } from "../../Kernel.ts"
 import { AgentNotFoundError, type ConfigInvalid } from "../../KernelError.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
@@ -46,9 +47,7 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
   Kernel | RunStore | MediaStore | RunWorker.Services<A> | R | Scope.Scope
 > {
   const { worker = {} } = options
-  const agents = new Map(
-    options.agents.map((agent: RunWorker.Runnable<RunWorker.Services<A> | R>) => [agent.name, agent])
-  )
+  const agents = Agents.byName<RunWorker.Runnable<RunWorker.Services<A> | R>>(options.agents)
   const kernel = yield* Kernel
   const media = yield* MediaStore
   const services = yield* Effect.context<RunWorker.Services<A> | R>()

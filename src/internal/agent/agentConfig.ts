@@ -74,6 +74,9 @@ const ThinkingConfig = Schema.Struct({
 export const Config = Schema.Struct({
   version: Schema.optionalKey(Schema.Literal(1)),
   name: Schema.optionalKey(Schema.NonEmptyString),
+  aliases: Schema.optionalKey(strings),
+  // `version` is that of the format.
+  agent_version: Schema.optionalKey(Schema.String),
   description: Schema.optionalKey(Schema.String),
   system_prompt: Schema.String,
   model: Schema.Union([Schema.NonEmptyString, ModelConfig]),
@@ -114,6 +117,7 @@ type SameFields = CamelFields<
   Pick<
     Fields,
     | "name"
+    | "aliases"
     | "description"
     | "gate"
     | "max_steps"
@@ -132,6 +136,7 @@ type SameFields = CamelFields<
 
 /** The settings of an agent that a config holds. */
 interface AgentSettings extends SameFields {
+  readonly version?: string
   readonly instructions: string
   readonly model: Model | string
   readonly skills?: "all" | ReadonlyArray<string>
@@ -230,11 +235,23 @@ const refused = ({ path, reason }: Fault.Fault): AgentConfigInvalid =>
   })
 
 const settingsOf = (fields: Fields): AgentSettings => {
-  const { budget, max_tokens, max_turns, model, provider_options, seed, spawn, stop_sequences, ...more } = fields
+  const {
+    agent_version,
+    budget,
+    max_tokens,
+    max_turns,
+    model,
+    provider_options,
+    seed,
+    spawn,
+    stop_sequences,
+    ...more
+  } = fields
   const { output_schema: _, system_prompt, temperature, thinking, top_p, version: __, ...rest } = more
   const generation = camel({ temperature, max_tokens, top_p, stop_sequences, seed, thinking })
   return present({
     ...camel(rest),
+    version: agent_version,
     instructions: system_prompt,
     model: typeof model === "string" ? model : modelFrom(model),
     // Null is the same as absent.
@@ -309,6 +326,8 @@ export const write = (
     const config = {
       version: 1,
       name,
+      aliases: agent.aliases?.length === 0 ? undefined : agent.aliases,
+      agent_version: agent.version,
       description,
       system_prompt: instructions,
       model: typeof model === "string" ? model : writeModel(model),

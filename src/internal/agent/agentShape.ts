@@ -50,6 +50,8 @@ const number = optional(isNumber)
 
 const settings: ReadonlyArray<readonly [path: string, expected: string, test: Test]> = [
   ["name", "a text", isText],
+  ["aliases", "a list of names", list(isText)],
+  ["version", "a text", optional(isText)],
   ["description", "a text", optional(isText)],
   ["instructions", "a text or an Effect", (value) => isText(value) || Effect.isEffect(value)],
   ["model", "a name or a model", isModel],

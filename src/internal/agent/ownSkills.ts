@@ -39,10 +39,12 @@ export function withOwnSkills(
   }
   if (own.size === 0) return registry
   const listed = Array.from(own.values())
+  const renamed = new Map(listed.flatMap((skill) => (skill.aliases ?? []).map((alias) => [alias, skill])))
   const isNew = ({ name }: AnySkill) => Option.isNone(registry.find(name))
   return {
     ...registry,
-    find: (name) => Option.orElse(registry.find(name), () => Option.fromUndefinedOr(own.get(name))),
+    find: (name) =>
+      Option.orElse(registry.find(name), () => Option.fromUndefinedOr(own.get(name) ?? renamed.get(name))),
     all: Effect.map(registry.all, (registered) => {
       const added = listed.filter(isNew)
       return added.length === 0 ? registered : registered.concat(added)

@@ -19,7 +19,7 @@ import { asking } from "./callAsks.ts"
 import { short } from "../skill/failureText.ts"
 import { type LiveEvent, emit } from "../run/publish.ts"
 import { type CallsError, type Run, type TaskError, isRecovered, now } from "../run/run.ts"
-import { type Answer, askable, refusedEvent, scopeOf, type Target, targetOf } from "./targets.ts"
+import { type Answer, askable, refusedEvent, scopeOf, type Target, targetFor, targetOf } from "./targets.ts"
 import { withinTimeout } from "../run/deadline.ts"
 
 /**
@@ -37,7 +37,7 @@ export const dispatch = (run: Run, call: Call): Effect.Effect<CallResult, CallsE
 
 /** Returns the error for a call that cannot run here. */
 const unavailable = (run: Run, call: Call): InFlightToolCalls | undefined => {
-  const found: Result.Result<unknown, CallError> = call.kind === "agent" ? askable(run, call) : targetOf(run, call)
+  const found = targetFor(run, call)
   if (Result.isSuccess(found)) return undefined
   return new InFlightToolCalls({ runId: run.state.runId, callIds: [call.callId], detail: found.failure.message })
 }

@@ -14,15 +14,16 @@ import type { Decision } from "../../Policy.ts"
 import * as Policy from "../../Policy.ts"
 import type { CallChange, Question } from "../../RunState.ts"
 import type { Json } from "../../kit/json.ts"
-import { attempt, logIgnored } from "../../kit/foreignCode.ts"
+import { attempt, inTime, logIgnored } from "../../kit/foreignCode.ts"
 import { askAboutSkill, askPolicy } from "../policy/decision.ts"
 import { unanswered } from "../state/state.ts"
 import { ask, hookArgs, obey, observePause, pause } from "../run/askHooks.ts"
 import { commit, flush, record } from "../run/commit.ts"
 import type { Draft } from "../run/publish.ts"
 import { short } from "../skill/failureText.ts"
+import { paramsOf } from "../skill/skillInput.ts"
 import { type HookError, type Run, now, currentTurn, policyScope } from "../run/run.ts"
-import { runnable, skillCallOf } from "./targets.ts"
+import { runnable, skillCallOf, targetFor } from "./targets.ts"
 import { effectsOf } from "../policy/callEffects.ts"
 
 // ---------------------------------------------------------------- all calls
@@ -127,8 +128,9 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
   const authorize = (candidate: Call): Effect.Effect<Decision, unknown> => {
     const { callId, input, kind, name } = candidate
     const effects = effectsOf(run, candidate)
-    const policyCall = { ...policyScope(run), callId, name: name ?? "", kind, input, effects }
     const skill = kind === "skill" ? Option.getOrUndefined(run.skills.find(name ?? "")) : undefined
+    // A call by an earlier name of its skill is judged by the name that rules know now.
+    const policyCall = { ...policyScope(run), callId, name: skill?.name ?? name ?? "", kind, input, effects }
     return skill === undefined ? askPolicy(policy, policyCall) : askAboutSkill(policy, policyCall, skill, run.limits)
   }
   const judged = Effect.suspend(() => {
@@ -195,6 +197,11 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
     if (verdict.question?.answer !== undefined) return accept(run, call, skipDenied(call, verdict.question.reason))
     current = verdict.call
   }
+  if (question !== undefined && answer !== undefined) {
+    const approved = answer.input === undefined ? { ...call, input: question.input } : current
+    const lost = yield* unrunnable(run, approved)
+    if (lost !== undefined) return yield* askAgain(run, question, lost)
+  }
   if (answer !== undefined && question !== undefined && !sameJson(question.input, call.input)) {
     // The question shows the input that the hook returned, so the hook has already run.
     const approved = answer.input === undefined ? withSkill(run, { ...call, input: question.input }) : current
@@ -223,6 +230,31 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   }
   accept(run, call, current === call ? undefined : { type: "rewrite", call: { ...current, review: "accepted" } })
 })
+
+/**
+ * Returns why an approved call cannot run as it was approved: its skill is gone, or has another input by now. The person
+ * decided about a call, so its approval is not spent on an error.
+ */
+export const unrunnable = (run: Run, call: Call): Effect.Effect<string | undefined> =>
+  Effect.suspend(() => {
+    const found = targetFor(run, call)
+    if (Result.isFailure(found)) return Effect.succeed(found.failure.message)
+    const skill = call.kind === "skill" ? Option.getOrUndefined(run.skills.find(call.name ?? "")) : undefined
+    if (skill?.normalize === undefined) return Effect.undefined
+    const limit = skill.timeout ?? run.limits.skillTimeout
+    const read = inTime(skill.normalize(paramsOf(skill, call.input)), limit, () => Effect.undefined)
+    return Effect.match(run.restore(read), { onFailure: ({ message }) => message, onSuccess: () => undefined })
+  })
+
+/** Asks about an approved call again, which could not run. Those who may answer stay the same. */
+const askAgain = (run: Run, { answer: _answer, answerBy: _answerBy, ...question }: Question, why: string) => {
+  const open: ReadonlyArray<Question> = [{ ...question, reason: `the approved call did not run: ${why}`, notRun: true }]
+  return pause(run, pauseReason(open), questionMetadata(open), { asked: open })
+}
+
+/** Returns the reason of a pause for questions. */
+export const pauseReason = (open: ReadonlyArray<Question>): string =>
+  open.some(({ notRun }) => notRun === true) ? "approval_not_run" : "approval_required"
 
 /** Names the skill that a protocol call stands for: the call can reach no other. */
 const withSkill = (run: Run, call: Call): Call => {

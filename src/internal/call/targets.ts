@@ -80,6 +80,10 @@ export const targetOf = (run: Run, call: Call): Result.Result<Target, CallError>
   }
 }
 
+/** Finds the target of any call, or the reason why it cannot be called. */
+export const targetFor = (run: Run, call: Call): Result.Result<unknown, CallError> =>
+  call.kind !== "agent" ? targetOf(run, call) : call.fault === undefined ? askable(run, call) : Result.fail(call.fault)
+
 /** Returns the event of a call that was not sent. */
 export const refusedEvent = ({ callId, fault, kind, name }: Call, { message }: CallError): LiveEvent => {
   if (kind === "protocol" && fault === undefined) {

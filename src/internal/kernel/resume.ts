@@ -11,6 +11,7 @@ import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.
 import type { Answer, Delta, RunResult, RunState } from "../../RunState.ts"
 import { type RunTree, treeOf } from "../../store-kit/StoredRuns.ts"
 import { childRunId } from "../../Call.ts"
+import { isNamed } from "../agent/team.ts"
 import { agentName, spentBy, stepOf } from "../state/state.ts"
 import { ownContext } from "../run/askHooks.ts"
 import { commit, flush } from "../run/commit.ts"
@@ -86,7 +87,8 @@ const resumed = Effect.fnUntraced(function* (
     ...(how.answers === undefined && answers.length === 0 ? {} : { answers }),
     ...(environment.isAlone && environment.parent === undefined ? { alone: true } : {}),
     ...(rewind ? { rewind } : {}),
-    ...(how.as === undefined || agent.name === agentName(state) ? {} : { as: { agent: agent.name, reason: how.as } }),
+    ...(agent.version === undefined || agent.version === state.version ? {} : { version: agent.version }),
+    ...(how.as === undefined || isNamed(agent, agentName(state)) ? {} : { as: { agent: agent.name, reason: how.as } }),
     ...recovered
   }
   // Tasks first, so that a run resumed by another process finds them answered.

@@ -86,6 +86,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
       at,
       revision: 1,
       agent: environment.agent.name,
+      ...(environment.agent.version === undefined ? {} : { version: environment.agent.version }),
       parentRunId,
       ...(caller === undefined ? {} : { caller }),
       messages: extended(history, [Messages.user(beginning.input)]),

@@ -15,7 +15,7 @@ import { isAsking } from "../call/callAsks.ts"
 import { commit, flush, manyRecords, record } from "../run/commit.ts"
 import { pauseAsking, recordResult, runWorkflow, together } from "../call/concurrentCalls.ts"
 import { dispatch } from "../call/dispatch.ts"
-import { accept, needsReview, questionMetadata, review } from "../call/review.ts"
+import { accept, needsReview, pauseReason, questionMetadata, review } from "../call/review.ts"
 import { type CallsError, type Run, currentTurn, isRecovered, unlessStopped } from "../run/run.ts"
 import * as Budget from "../run/sharedBudget.ts"
 import { effectsOf } from "../policy/callEffects.ts"
@@ -40,7 +40,7 @@ export function* runCalls(run: Run): Effect.fn.Return<void, CallsError | StopErr
       // Calls that were in flight when the run was interrupted finish before it stops.
       if (pending.some((call) => isRecovered(run, call))) yield* launchAccepted(run)
       else yield* stopDeferred(run)
-    } else if (open.length > 0) yield* pause(run, "approval_required", questionMetadata(open))
+    } else if (open.length > 0) yield* pause(run, pauseReason(open), questionMetadata(open))
     else if (next !== undefined && needsReview(run)) yield* review(run, next)
     else if (next !== undefined) accept(run, next)
     else if (pending.length > 0) yield* launchAccepted(run)

@@ -10,6 +10,7 @@ import * as Result from "effect/Result"
 import * as Calls from "../../Call.ts"
 import type { RunCancelled } from "../../KernelError.ts"
 import type { DialectName } from "../../Dialect.ts"
+import { isNamed } from "../agent/team.ts"
 import { commonPrefix } from "../../kit/lists.ts"
 import { promptLog, turnLog } from "../state/state.ts"
 import { inDialect } from "../words/inDialect.ts"
@@ -62,7 +63,7 @@ const modelName = ({ model }: AnyAgent): string =>
 
 /** Returns whether the run was handed over to another agent than the one this loop drives. */
 export const isHandedOver = ({ agent, state }: Run): boolean =>
-  state.handoff !== undefined && state.handoff.agent !== agent.name && state.status.type === "running"
+  state.handoff !== undefined && !isNamed(agent, state.handoff.agent) && state.status.type === "running"
 
 /**
  * Returns the environment of the agent that a run was handed over to. If that agent cannot run, the run fails and can
@@ -76,6 +77,6 @@ export const memberOf = (
   environment: Environment,
   { handoff }: Run["state"] | { readonly handoff: Run["state"]["handoff"] }
 ): Effect.Effect<Environment, MemberError> =>
-  handoff === undefined || handoff.agent === environment.agent.name
+  handoff === undefined || isNamed(environment.agent, handoff.agent)
     ? Effect.succeed(environment)
     : Effect.map(environment.member(handoff.agent), (member) => ({ ...environment, ...member }))

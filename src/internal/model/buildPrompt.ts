@@ -10,7 +10,7 @@ import { RunContext } from "../agent/team.ts"
 import { guarded } from "../../kit/foreignCode.ts"
 import { extensionError, isSound } from "../errors/extensionError.ts"
 import { commonPrefix } from "../../kit/lists.ts"
-import { State, open, promptLog } from "../state/state.ts"
+import { State, open, promptLog, turnLog } from "../state/state.ts"
 import { ask, hookArgs, obey } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
 import type { Draft } from "../run/publish.ts"
@@ -35,14 +35,14 @@ export function* preparePrompt(run: Run): Effect.fn.Return<void, PrepareError> {
   // Building the prompt may have used a model.
   if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
   const hook = run.hooks.onTurnPrepared
-  if (hook === undefined) return record(run, preparedDraft(run, prompt))
+  if (hook === undefined) return recordPrompt(run, offer, prompt)
   // If the hook stops the run, the usage is stored with that record.
   if (prompt.spent !== undefined) carry(run, { spent: prompt.spent })
   const prepared = { ...prompt, messages: prompt.messages ?? run.state.prompt }
   const { control, value } = yield* ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
   if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
   drop(run, "spent")
-  record(run, preparedDraft(run, prompt, value))
+  recordPrompt(run, offer, prompt, value)
 }
 
 /** Returns the prompt of the turn before if nothing that it was built from has changed. */
@@ -102,10 +102,34 @@ const none: ReadonlyArray<never> = []
 const isForeign = ({ agent, counter, pipeline }: Run): boolean =>
   typeof agent.instructions !== "string" || pipeline !== simple || counter !== undefined
 
+/** Records a prompt, with the changes of a hook. Synchronous. */
+const recordPrompt = (run: Run, { digest }: Offer, prompt: Prompt, changed?: Prepared): void => {
+  const isOther = digest !== (run.state.offered ?? 0)
+  record(run, preparedDraft(run, isOther, prompt, changed))
+  // Stored with the next record, so that a step costs no record of its own.
+  if (isOther) carry(run, { offered: digest })
+}
+
+/**
+ * Returns what the model reads differently from the last turn of the same agent: after a deployment the run continues
+ * with other instructions, skills or schemas.
+ */
+const changesOf = ({ state }: Run, system: string | null, tools: ReadonlyArray<string>, isOther: boolean) => {
+  const last = turnLog(state).last()
+  if (last === undefined || state.handoff?.turn === last.turn + 1) return none
+  const isSame = tools.length === last.tools.length && tools.every((name, index) => name === last.tools[index])
+  const skills = isSame && tools.length > 0 ? ("schemas" as const) : ("skills" as const)
+  // A journal of an earlier format has no digest.
+  const isKnown = state.offered !== undefined || !isSame
+  return [...(system === state.system ? none : ["instructions" as const]), ...(isOther && isKnown ? [skills] : none)]
+}
+
 /** Returns the event of a prompt, with the changes of a hook. */
-const preparedDraft = (run: Run, prompt: Prompt, changed?: Prepared): Draft => {
-  const { spent, tools } = prompt
+const preparedDraft = (run: Run, isOther: boolean, prompt: Prompt, changed?: Prepared): Draft => {
+  const { spent } = prompt
   const { messages, system } = changed ?? prompt
+  const tools = prompt.tools.length === 0 ? none : prompt.tools.map((tool) => tool.name)
+  const changes = changesOf(run, system, tools, isOther)
   const base = messages === undefined ? promptLog(run.state).length : commonPrefix(run.state.prompt, messages)
   const append = messages === undefined || base === messages.length ? none : messages.slice(base)
   const model = changed?.model
@@ -122,7 +146,8 @@ const preparedDraft = (run: Run, prompt: Prompt, changed?: Prepared): Draft => {
     dialect: run.agent.dialect,
     ...(args && { args }),
     prompt: system === run.state.system ? { base, append } : { base, system, append },
-    tools: tools.length === 0 ? none : tools.map((tool) => tool.name),
+    tools,
+    ...(changes.length === 0 ? {} : { changed: changes }),
     ...(spent && { spent })
   }
 }

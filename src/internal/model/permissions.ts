@@ -5,6 +5,7 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Hash from "effect/Hash"
 import * as Option from "effect/Option"
 import type { Json } from "effect/Schema"
 import * as Agents from "../../Agent.ts"
@@ -18,6 +19,7 @@ import type { AnySkill } from "../../Skill.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import { type JsonObject, isJsonObject, jsonObject } from "../../kit/json.ts"
 import { perObject } from "../../kit/perObject.ts"
+import { transferTo } from "../agent/team.ts"
 import { askPolicy, shows } from "../policy/decision.ts"
 import { ofText } from "../prompt/tokenEstimate.ts"
 import { type AnyAgent, type Callable, type Offer, type Run, policyScope } from "../run/run.ts"
@@ -83,9 +85,15 @@ export const agentNames = (run: Run): ReadonlyArray<string> =>
 
 /** Returns the agent that a call names. Undefined if this agent may not call it. */
 export const callableOf = (run: Run, name: string): Callable | undefined => {
-  const callable = run.callables.get(name)
+  const callable = run.callables.get(name) ?? formerly(run, name)
   return callable !== undefined && isShown(run, callable.skill) ? callable : undefined
 }
+
+/** Returns the agent that a stored call names by one of its aliases. */
+const formerly = ({ callables }: Run, name: string): Callable | undefined =>
+  Array.from(callables.values()).find(({ agent, kind }) =>
+    agent.aliases.some((alias) => name === (kind === "handoff" ? transferTo(alias) : alias))
+  )
 
 /** Returns why the agent may not call a skill. Undefined if it may. */
 export const refusalOf = (run: Run, skill: AnySkill): string | undefined =>
@@ -181,11 +189,18 @@ const makeOffer = Effect.fnUntraced(function* (
     protocols,
     spoken,
     tools: isNative ? [...toolsOf(run, visible), ...spoken.map(protocolTool), ...hosted] : hosted,
+    digest: visible.reduce((sum, skill) => Hash.combine(digestOf(skill, isNative))(sum), 0),
     listing: run.isListed ? listingOf(run, visible) : undefined
   }
   run.offer = run.policy === undefined && !(isNative && isSearched(run, visible)) ? offer : undefined
   return offer
 })
+
+/** Returns a digest of a skill. In blocks the model reads no schemas, and making one takes time. */
+const digestOf = (skill: AnySkill, isNative: boolean): number =>
+  isNative ? Hash.combine(digestOfSchema(skill.inputSchema))(Hash.string(skill.name)) : Hash.string(skill.name)
+
+const digestOfSchema = perObject((schema: JsonObject): number => Hash.string(JSON.stringify(schema)))
 
 /** Returns a protocol as a native tool, which takes the content of its block as `request`. */
 const protocolTool = ({ documentation, name }: AnyProtocol): ToolDefinition => ({

@@ -37,9 +37,10 @@ export const membersOf = <R>(
   const open = Team.of<OpenAgent<R>>(first).members
   const team = new Map(Array.from(open, ([name, agent]) => [name, closed(agent, current)] as const))
   const known = new Map<string, Member>()
+  const named = Team.byName(Array.from(open.values()))
   const find = (name: string): Effect.Effect<Member, MemberError> => {
-    const agent = team.get(name)
-    const source = open.get(name)
+    const source = named.get(name)
+    const agent = team.get(source?.name ?? name)
     if (agent === undefined || source === undefined) return Effect.fail(unknown(name, first))
     return Effect.flatMap(modelOf(built, current, agent, options.provider, source === first), (found) => {
       const unpriced = needsPrice(first) || needsPrice(agent) ? Agents.unpriced(found.model) : undefined

@@ -187,6 +187,8 @@ export interface Offer extends Pick<PromptContext, "tools" | "listing"> {
   readonly protocols: ReadonlyArray<AnyProtocol>
   /** The protocols that the agent may use. */
   readonly spoken: ReadonlyArray<AnyProtocol>
+  /** A digest of the skills that the agent may call, and of their schemas if the model reads these. */
+  readonly digest: number
 }
 
 /** A prompt that does not depend on the conversation, and what it was built from. */

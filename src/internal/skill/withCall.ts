@@ -38,6 +38,7 @@ class CalledSkill implements AnySkill {
   readonly requires: AnySkill["requires"]
   readonly produces: AnySkill["produces"]
   readonly source: Source
+  declare readonly aliases?: ReadonlyArray<string>
   declare readonly timeout?: Duration.Duration
   declare readonly hosted?: NonNullable<AnySkill["hosted"]>
   declare readonly normalize?: NonNullable<AnySkill["normalize"]>
@@ -54,6 +55,7 @@ class CalledSkill implements AnySkill {
     this.requires = skill.requires
     this.produces = skill.produces
     this.source = source
+    if (skill.aliases !== undefined) this.aliases = skill.aliases
     if (skill.timeout !== undefined) this.timeout = skill.timeout
     if (skill.hosted !== undefined) this.hosted = skill.hosted
     if (normalize !== undefined) this.normalize = normalize

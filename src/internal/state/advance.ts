@@ -33,6 +33,7 @@ export const move = (next: State, record: RunRecord): void => {
     next.currentTurn = giveBack(next.currentTurn, delta.returned)
   }
   if (delta.asked !== undefined) next.questions = next.questions.concat(delta.asked)
+  if (delta.offered !== undefined) next.offered = delta.offered
   if (delta.completing !== undefined) next.completing = delta.completing
   if (delta.deferred !== undefined) next.deferred = delta.deferred
   next.count(delta.spent)
@@ -143,6 +144,8 @@ const initialState = (record: RunRecord): RunState => {
     caller: event.caller,
     forkedFrom: event.forkedFrom,
     agent: event.agent,
+    version: event.version,
+    offered: undefined,
     handoff: undefined,
     revision: 0,
     status: { type: "running", phase: "run_started" },

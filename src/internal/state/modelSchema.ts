@@ -221,6 +221,10 @@ export const stateFacts = lazily(() =>
     caller: absent(Caller),
     forkedFrom: absent(forkedFrom()),
     agent: Schema.String,
+    /** The version of the agent with which the run was started. */
+    version: absent(Schema.String),
+    /** A digest of the skills that its last turn offered. Undefined: it offered none. */
+    offered: absent(Schema.Int),
     /** The agent that the run was handed over to, and its first turn. Undefined: the agent it started with. */
     handoff: absent(Schema.Struct({ agent: Schema.String, turn: Schema.Int })),
     revision: Schema.Int,

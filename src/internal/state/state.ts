@@ -26,10 +26,12 @@ export class State implements RunState {
   readonly caller: RunState["caller"]
   readonly forkedFrom: RunState["forkedFrom"]
   readonly agent: string
+  readonly version: RunState["version"]
   readonly input: ReadonlyArray<Message>
   readonly history: number
   readonly createdAt: number
   handoff: RunState["handoff"]
+  offered: RunState["offered"]
   revision: number
   status: RunState["status"]
   context: RunState["context"]
@@ -60,10 +62,12 @@ export class State implements RunState {
     this.caller = from.caller
     this.forkedFrom = from.forkedFrom
     this.agent = from.agent
+    this.version = from.version
     this.input = from.input
     this.history = from.history
     this.createdAt = from.createdAt
     this.handoff = from.handoff
+    this.offered = from.offered
     this.revision = from.revision
     this.status = from.status
     this.context = from.context

@@ -109,6 +109,8 @@ export interface RunHead {
   readonly rootRunId: string
   readonly parentRunId: string | undefined
   readonly agent: string
+  /** The version of the agent with which the run was started. */
+  readonly version: string | undefined
   /** The caller who started the tree of the run. */
   readonly caller: Caller | undefined
   readonly revision: number

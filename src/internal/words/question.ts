@@ -25,6 +25,8 @@ export const question = lazily(() =>
     name: Schema.String,
     input: Storable.Json,
     reason: Schema.String,
+    /** The call was approved before and could not run, as `reason` says: its skill is gone, or its input does not fit. */
+    notRun: Schema.optionalKey(Schema.Literal(true)),
     /** The question of the running call. Absent if the question is whether the call may run. */
     asking: Schema.optionalKey(asking()),
     /**

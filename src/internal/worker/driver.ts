@@ -15,11 +15,12 @@ import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { inTime, logIgnored } from "../../kit/foreignCode.ts"
+import { byName } from "../agent/team.ts"
 import { hasFailed, isEnded } from "../store/runStatus.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { flat } from "../../kit/text.ts"
 import { type Driver, attempt, report } from "./attempt.ts"
-import type { Asked, Claim, Driven, Next, Options } from "./driverModel.ts"
+import type { Asked, Claim, Driven, Next, Options, Runnable } from "./driverModel.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { isTaken } from "./lease.ts"
@@ -48,7 +49,7 @@ export const make = Effect.fnUntraced(function* <R>(
     store: yield* RunStore,
     services: yield* Effect.context<RunStore | R>(),
     options,
-    agents: new Map(options.agents.map((agent) => [agent.name, agent])),
+    agents: byName<Runnable<R>>(options.agents),
     workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
     retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
     places: Places.make(concurrency, share),

@@ -279,14 +279,15 @@ const Facts = Schema.fromJsonString(
     rootRunId: Schema.String,
     parentRunId: Schema.NullOr(Schema.String),
     agent: Schema.String,
+    version: Schema.optionalKey(Schema.String),
     caller: Schema.optionalKey(Caller),
     createdAt: Schema.Finite
   })
 )
 
 /** Encodes the fields of a head that never change. */
-export const facts = ({ agent, caller, createdAt, parentRunId, rootRunId, runId }: RunHead): string =>
-  JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, caller, createdAt })
+export const facts = ({ agent, caller, createdAt, parentRunId, rootRunId, runId, version }: RunHead): string =>
+  JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, version, caller, createdAt })
 
 const readRow = Schema.decodeUnknownResult(
   Schema.Struct({
@@ -309,6 +310,7 @@ const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
         underLease(
           {
             ...facts,
+            version: facts.version,
             caller: facts.caller,
             parentRunId: facts.parentRunId ?? undefined,
             revision,

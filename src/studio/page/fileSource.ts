@@ -69,12 +69,13 @@ const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
     errors += rowsOf(record).filter(({ tone }) => tone === "error").length
   }
   if (state === undefined) throw new Error("an exported journal has a record")
-  const { agent, caller, createdAt, parentRunId, revision, rootRunId, runId, status, updatedAt } = state
+  const { agent, caller, createdAt, parentRunId, revision, rootRunId, runId, status, updatedAt, version } = state
   return {
     runId,
     rootRunId,
     parentRunId,
     agent,
+    version,
     caller,
     revision,
     createdAt,

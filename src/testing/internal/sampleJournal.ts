@@ -32,6 +32,7 @@ export type Draft = PhaseEvent extends infer E
 /** Options of a sample run. */
 export interface Options {
   readonly agent?: string
+  readonly version?: string
   readonly caller?: Caller
   readonly parentRunId?: string
   readonly rootRunId?: string
@@ -81,6 +82,7 @@ export const begin = (runId: string, options: Options = {}): Writer => {
       type: "run_started",
       agent: options.agent ?? "agent",
       parentRunId: options.parentRunId,
+      ...(options.version === undefined ? {} : { version: options.version }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
       messages: [{ role: "user", content: [Contents.text(options.input ?? "What is a fiber?")] }],
       history: 0,
