@@ -46,6 +46,17 @@ export interface Difference {
 }
 
 /**
+ * A provider that plays a recording.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Playing extends ProviderShape {
+  /** The number of recorded replies that were not played yet. At the end of a run, more than none is a difference. */
+  readonly left: Effect.Effect<number>
+}
+
+/**
  * Options of a replay.
  *
  * @category models
@@ -68,8 +79,9 @@ export const make = <E>(
   cassette: Cassette.Cassette,
   adapter: Effect.Effect<ProviderShape, E, HttpClient.HttpClient>,
   options?: Options
-): Effect.Effect<ProviderShape, E> =>
+): Effect.Effect<Playing, E> =>
   Effect.suspend(() => {
+    let left = cassette.interactions.length
     let refused: string | undefined
     const asked = (provider: ProviderShape, request: Request) =>
       Stream.suspend(() => {
@@ -79,6 +91,7 @@ export const make = <E>(
     const client = Cassette.player(cassette.interactions, {
       ...(options?.cut === undefined ? {} : { cut: options.cut }),
       check: (recorded, asked, index) => {
+        left -= 1
         const difference =
           options?.compare === false ? undefined : firstDifference(turns(recorded.request.body), turns(asked))
         if (difference === undefined) return Effect.void
@@ -88,6 +101,7 @@ export const make = <E>(
     })
     return Effect.map(Effect.provideService(adapter, HttpClient.HttpClient, client), (provider) => ({
       name: provider.name,
+      left: Effect.sync(() => left),
       stream: (request) =>
         Stream.mapError(asked(provider, request), (error) =>
           // A recorded refusal has a status; a refusal of this provider has none.
@@ -103,7 +117,7 @@ export const make = <E>(
   })
 
 /**
- * Provides this recording as the provider.
+ * Provides this recording as the provider. When it is released, replies that were not played are logged as a warning.
  *
  * @category layers
  * @since 0.1.0
@@ -112,7 +126,17 @@ export const layer = <E>(
   cassette: Cassette.Cassette,
   adapter: Effect.Effect<ProviderShape, E, HttpClient.HttpClient>,
   options?: Options
-): Layer.Layer<Provider, E> => Layer.effect(Provider, make(cassette, adapter, options))
+): Layer.Layer<Provider, E> =>
+  Layer.effect(
+    Provider,
+    Effect.acquireRelease(make(cassette, adapter, options), ({ left }) =>
+      Effect.flatMap(left, (count) =>
+        count === 0
+          ? Effect.void
+          : Effect.logWarning(`${count} of ${cassette.interactions.length} recorded replies were not played`)
+      )
+    )
+  )
 
 /**
  * Returns the conversation in a request body of any vendor, without instructions.

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer, Logger } from "effect"
 import * as Block from "../../src/Block.ts"
 import { isJsonObject, type Json } from "../../src/kit/json.ts"
 import type { Message, Role } from "../../src/Message.ts"
@@ -36,6 +36,24 @@ describe("ReplayProvider", () => {
       })
     )
   }
+
+  it.effect("says how many recorded replies were not played, and its layer warns of them", () =>
+    Effect.gen(function* () {
+      const cassette = yield* load("openai_scenario_weather")
+      const messages = recorded(cassette.interactions[0]?.request.body ?? null)
+      const warned: Array<string> = []
+      const logger = Logger.make(({ message }) => warned.push(String(message)))
+      const provider = yield* ReplayProvider.make(cassette, vendor("openai")({}))
+      assert.strictEqual(yield* provider.left, cassette.interactions.length)
+      yield* read(provider.stream(request({ messages })))
+      assert.strictEqual(yield* provider.left, cassette.interactions.length - 1)
+      yield* Effect.flatMap(Provider, (played) => read(played.stream(request({ messages })))).pipe(
+        Effect.provide(Layer.provideMerge(ReplayProvider.layer(cassette, vendor("openai")({})), Logger.layer([logger])))
+      )
+      const count = cassette.interactions.length
+      assert.deepStrictEqual(warned, [`${count - 1} of ${count} recorded replies were not played`])
+    })
+  )
 
   it.effect("fails at the first message that differs, and shows both", () =>
     Effect.gen(function* () {

@@ -35,14 +35,14 @@ export function* preparePrompt(run: Run): Effect.fn.Return<void, PrepareError> {
   // Building the prompt may have used a model.
   if (prompt.spent !== undefined) Budget.count(run.budget, Budget.spentOf(prompt.spent))
   const hook = run.hooks.onTurnPrepared
-  if (hook === undefined) return recordPrompt(run, offer, prompt)
+  if (hook === undefined) return record(run, preparedDraft(run, offer, prompt))
   // If the hook stops the run, the usage is stored with that record.
   if (prompt.spent !== undefined) carry(run, { spent: prompt.spent })
   const prepared = { ...prompt, messages: prompt.messages ?? run.state.prompt }
   const { control, value } = yield* ask(run, "onTurnPrepared", () => hook(hookArgs(run, { prepared })))
   if (control !== undefined && control.type !== "continue") return yield* obey(run, control)
   drop(run, "spent")
-  recordPrompt(run, offer, prompt, value)
+  record(run, preparedDraft(run, offer, prompt, value))
 }
 
 /** Returns the prompt of the turn before if nothing that it was built from has changed. */
@@ -102,14 +102,6 @@ const none: ReadonlyArray<never> = []
 const isForeign = ({ agent, counter, pipeline }: Run): boolean =>
   typeof agent.instructions !== "string" || pipeline !== simple || counter !== undefined
 
-/** Records a prompt, with the changes of a hook. Synchronous. */
-const recordPrompt = (run: Run, { digest }: Offer, prompt: Prompt, changed?: Prepared): void => {
-  const isOther = digest !== (run.state.offered ?? 0)
-  record(run, preparedDraft(run, isOther, prompt, changed))
-  // Stored with the next record, so that a step costs no record of its own.
-  if (isOther) carry(run, { offered: digest })
-}
-
 /**
  * Returns what the model reads differently from the last turn of the same agent: after a deployment the run continues
  * with other instructions, skills or schemas.
@@ -125,10 +117,11 @@ const changesOf = ({ state }: Run, system: string | null, tools: ReadonlyArray<s
 }
 
 /** Returns the event of a prompt, with the changes of a hook. */
-const preparedDraft = (run: Run, isOther: boolean, prompt: Prompt, changed?: Prepared): Draft => {
+const preparedDraft = (run: Run, { digest }: Offer, prompt: Prompt, changed?: Prepared): Draft => {
   const { spent } = prompt
   const { messages, system } = changed ?? prompt
   const tools = prompt.tools.length === 0 ? none : prompt.tools.map((tool) => tool.name)
+  const isOther = digest !== (run.state.offered ?? 0)
   const changes = changesOf(run, system, tools, isOther)
   const base = messages === undefined ? promptLog(run.state).length : commonPrefix(run.state.prompt, messages)
   const append = messages === undefined || base === messages.length ? none : messages.slice(base)
@@ -147,6 +140,7 @@ const preparedDraft = (run: Run, isOther: boolean, prompt: Prompt, changed?: Pre
     ...(args && { args }),
     prompt: system === run.state.system ? { base, append } : { base, system, append },
     tools,
+    ...(isOther ? { offered: digest } : {}),
     ...(changes.length === 0 ? {} : { changed: changes }),
     ...(spent && { spent })
   }

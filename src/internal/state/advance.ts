@@ -33,7 +33,6 @@ export const move = (next: State, record: RunRecord): void => {
     next.currentTurn = giveBack(next.currentTurn, delta.returned)
   }
   if (delta.asked !== undefined) next.questions = next.questions.concat(delta.asked)
-  if (delta.offered !== undefined) next.offered = delta.offered
   if (delta.completing !== undefined) next.completing = delta.completing
   if (delta.deferred !== undefined) next.deferred = delta.deferred
   next.count(delta.spent)
@@ -185,6 +184,7 @@ const prepare = (next: State, event: Extract<PhaseEvent, { type: "turn_prepared"
   const { system } = next
   next.setPrompt(extend(before, prompt))
   if (prompt.system !== undefined) next.system = prompt.system
+  if (event.offered !== undefined) next.offered = event.offered
   next.count(spent)
   if (next.currentTurn === undefined) return
   const same = promptLog(next) === before && next.system === system

@@ -66,6 +66,8 @@ export const events = {
         append: otherwise(Messages.ownMessages(content), [])
       }),
       tools: otherwise(strings(), []),
+      /** A digest of the skills that the turn offers, if it is not that of the turn before. */
+      offered: Schema.optionalKey(Schema.Int),
       /** What the model reads differently from the turn before, because the agent or the registered skills changed. */
       changed: Schema.optionalKey(Schema.Array(Schema.Literals(["instructions", "skills", "schemas"]))),
       /** Usage of models that helped to build the prompt, such as one that summarizes. */
@@ -163,8 +165,6 @@ export const delta = perObject((content: ContentCodec) => {
     alone: Schema.optionalKey(Schema.Boolean),
     /** The version of the agent that resumed the run, if it is not the one that the run was started with. */
     version: Schema.optionalKey(Schema.String),
-    /** A digest of the skills that the turn offers, if it is not that of the turn before. */
-    offered: Schema.optionalKey(Schema.Int),
     /** The agent that resumed the run of another one, and why. */
     as: Schema.optionalKey(Schema.Struct({ agent: Schema.String, reason: Schema.String })),
     /** Returns to turn_started, so that the turn is prepared again. */

@@ -262,15 +262,23 @@ const isLaunchOf = (recorded: RunRecord, record: RunRecord): boolean =>
 // ---------------------------------------------------------------- comparing
 
 /**
- * Returns the part of an event that must be equal: all except times, revisions, prices, and the cost of building a
- * prompt.
+ * Returns the part of an event that must be equal: all except times, revisions, prices, versions, the cost of building a
+ * prompt, and facts that an older recording lacks.
  */
 const essence = (event: PhaseEvent): object => {
   const { at: _at, revision: _revision, ...rest } = event
   switch (rest.type) {
+    case "run_started": {
+      const { version: _version, ...started } = rest
+      return started
+    }
     case "turn_prepared": {
-      const { spent: _spent, ...prepared } = rest
+      const { changed: _changed, offered: _offered, spent: _spent, ...prepared } = rest
       return prepared
+    }
+    case "run_completed": {
+      const { reason, ...completed } = rest
+      return rest.source === "max_turns" ? completed : { ...completed, reason }
     }
     case "model_completed": {
       const { costUsd: _cost, latencyMs: _latency, vendorReason: _word, ...said } = rest

@@ -10,8 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { CallResult, HostedCall } from "../../../Call.ts"
-import type { Content } from "../../../Content.ts"
+import type { CallResult } from "../../../Call.ts"
 import type { ReplayDiverged, ResumeError, StoreError } from "../../../KernelError.ts"
 import {
   ContextWindowExceeded,
@@ -23,17 +22,18 @@ import {
 import type { Message } from "../../../Message.ts"
 import type { Middleware, ToolEffect } from "../../../Middleware.ts"
 import { type PromptPipelineShape, type Recorded, simple, summaryIn } from "../../../PromptPipeline.ts"
-import type { PhaseEvent, RunEvent } from "../../../RunEvent.ts"
+import type { RunEvent } from "../../../RunEvent.ts"
 import type { ErrorInfo, RunRecord, RunState } from "../../../RunState.ts"
 import { advance } from "../../../RunState.ts"
 import * as RunStore from "../../../RunStore.ts"
 import * as Simulation from "../../../Simulation.ts"
 import type { StreamPart } from "../../../StreamPart.ts"
-import * as StreamParts from "../../../StreamPart.ts"
 import { drive, type Machine, World } from "./virtualProcess.ts"
 import { stored, treeOf } from "../../../store-kit/StoredRuns.ts"
 import type { Recovery } from "../../../RunOptions.ts"
 import { isRest } from "../../../RunEvent.ts"
+import { endOf, startOf } from "./callEvents.ts"
+import { partsOf, split } from "./recordedParts.ts"
 import { Tape } from "./recording.ts"
 
 /**
@@ -198,18 +198,19 @@ const surroundings = (
     load,
     cancelled: () => Effect.never
   }
+  const publish = (event: RunEvent) => {
+    if (!beyond.has(event.runId)) events.push(event)
+  }
   return {
     store: watched,
     workerId: tape.life,
     clock: machine.clock,
-    middleware: [played(tape, machine, replies)],
+    middleware: [played(tape, machine, replies, publish)],
     pipeline: (own) => (own === simple ? simple : remembering(tape, own)),
     parts: replies.size > 0,
     steering: () => saidNext(tape),
     before,
-    publish: (event) => {
-      if (!beyond.has(event.runId)) events.push(event)
-    }
+    publish
   }
 }
 
@@ -249,7 +250,7 @@ const inTurn = <A, E>(machine: Machine, place: number | undefined, happens: Effe
   place === undefined ? happens : Effect.andThen(machine.giveWay(place), happens)
 
 /** Returns recorded replies and results. A call that never ended does not end now. */
-const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => ({
+const played = (tape: Tape, machine: Machine, replies: Replies, publish: (event: RunEvent) => void): Middleware => ({
   callModel: (call, next) =>
     Stream.suspend(() => {
       const event = tape.next(call.runId)?.events[0]
@@ -260,10 +261,15 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
       const provider = { name, stream: () => Stream.fromIterable(parts) }
       return next({ ...call, provider, request: { ...call.request, model: { ...call.request.model, id } } })
     }),
-  callTool: ({ call, runId, step }) => {
+  callTool: ({ call, depth, rootRunId, runId, step }) => {
+    const taskId = tape.recordsOf(runId)[0]?.events[0]?.taskId
+    const at = () => ({ call, scope: { runId, rootRunId, step, depth, taskId, at: machine.world.now } })
     const ended = Effect.suspend((): ToolEffect => {
       const result = tape.resultOf(runId, step, call)
-      if (result !== undefined) return Effect.succeed(result)
+      if (result !== undefined) {
+        endOf(at(), result).forEach(publish)
+        return Effect.succeed(result)
+      }
       const asks = tape.questionOf(runId, call)
       if (asks !== undefined) return Effect.succeed(Simulation.asking(call, asks))
       const event = tape.next(runId)?.events[0]
@@ -275,7 +281,10 @@ const played = (tape: Tape, machine: Machine, replies: Replies): Middleware => (
       }
       return Effect.never
     })
-    return Effect.suspend(() => inTurn(machine, tape.placeOfCall(runId, step, call.callId), ended))
+    return Effect.suspend(() => {
+      startOf(at(), tape.resultOf(runId, step, call)).forEach(publish)
+      return inTurn(machine, tape.placeOfCall(runId, step, call.callId), ended)
+    })
   }
 })
 
@@ -315,90 +324,4 @@ const repliesOf = (heard: ReadonlyArray<RunEvent>): Replies => {
     if (event.part.type === "finish") whole.set(key, parts)
   }
   return whole
-}
-
-/** Splits `<provider>/<model>`. The name of the model may hold more slashes. */
-const split = (model: string): readonly [string, string] => {
-  const at = model.indexOf("/")
-  return [model.slice(0, at), model.slice(at + 1)]
-}
-
-/** Returns a reply as the parts that a provider would send. */
-const partsOf = (event: Extract<PhaseEvent, { type: "model_completed" }>): ReadonlyArray<StreamPart> => {
-  const faulty = new Set(event.calls.flatMap((call) => (call.fault === undefined ? [] : [call.callId])))
-  const [provider] = split(event.model)
-  const { usage } = event
-  return [
-    ...event.message.content.flatMap((part, index) => partsOfContent(part, String(index), provider, faulty)),
-    ...(event.hosted ?? []).flatMap(hostedParts),
-    StreamParts.finish(
-      event.finishReason,
-      usage === null
-        ? StreamParts.unreported
-        : {
-            inputTokens: {
-              total: usage.inputTokens,
-              cacheRead: usage.cachedTokens,
-              cacheWrite: usage.cacheWriteTokens
-            },
-            outputTokens: { total: usage.outputTokens, reasoning: usage.reasoningTokens }
-          }
-    )
-  ]
-}
-
-const hostedParts = ({ callId: id, input: params, isError, name, sources }: HostedCall): ReadonlyArray<StreamPart> => [
-  { type: "tool-call", id, name, params, providerExecuted: true },
-  { type: "tool-result", id, name, result: { sources }, isFailure: isError === true, providerExecuted: true }
-]
-
-const partsOfContent = (
-  part: Content,
-  id: string,
-  provider: string,
-  faulty: ReadonlySet<string>
-): ReadonlyArray<StreamPart> => {
-  switch (part.type) {
-    case "text":
-      return [
-        { type: "text-start", id },
-        { type: "text-delta", id, delta: part.text },
-        { type: "text-end", id }
-      ]
-    case "thinking":
-      return [
-        { type: "reasoning-start", id },
-        { type: "reasoning-delta", id, delta: part.content },
-        {
-          type: "reasoning-end",
-          id,
-          ...(part.signature === undefined ? {} : { metadata: { [provider]: part.signature } })
-        }
-      ]
-    case "source": {
-      const facts = { type: "source", id, title: part.title ?? "", ...(part.quote && { quote: part.quote }) } as const
-      return part.url === undefined
-        ? [{ ...facts, sourceType: "document", mediaType: "application/octet-stream" }]
-        : [{ ...facts, sourceType: "url", url: part.url }]
-    }
-    case "tool_use":
-      // Invalid input was recorded as absent, and is invalid again.
-      return [
-        {
-          type: "tool-call",
-          id: part.callId,
-          name: part.name,
-          params: faulty.has(part.callId) ? "" : part.input
-        }
-      ]
-    case "image":
-    case "audio":
-    case "video":
-    case "document":
-      return part.fileId === undefined
-        ? []
-        : [{ type: "file", mediaType: part.mediaType ?? "application/octet-stream", data: "", fileId: part.fileId }]
-    default:
-      return []
-  }
 }
