@@ -50,6 +50,7 @@ export const wire = async (): Promise<ReadonlyArray<Line>> => [
   existing("text, names, order, blank texts, reasoning and results, one by one in each adapter", [
     "test/provider/acceptedRequests.test.ts",
     "test/provider/answersResults.test.ts",
+    "test/mcp/soundArguments.test.ts",
     "test/kit/soundText.test.ts"
   ]),
   existing("documents of text are escaped on every way to a model, and a media type that is given wins", [

@@ -11,10 +11,15 @@ export const wireReplies: ReadonlyArray<readonly [line: string, files: ReadonlyA
     "a turn that its vendor pauses goes back as it is, and its text begins the answer",
     ["test/provider/HostedTools.test.ts"]
   ],
+  ["fragments that are woven into each other are told apart", ["test/provider/wovenFragments.test.ts"]],
   ["later events of a reply complete earlier ones, once", ["test/provider/lateEvents.test.ts"]],
   [
-    "sources and citations reach parts, the stored message, its result, `useChat` and no request",
+    "sources and citations reach parts, the stored message, its result, `useChat`, A2A, the command line and no request",
     ["test/provider/sources.test.ts"]
+  ],
+  [
+    "an unknown price is nothing, in every surface, and a span of an agent repeats no tokens",
+    ["test/kernel/unknownCost.test.ts", "test/Telemetry.test.ts"]
   ],
   ["a new reason of an end is kept, and an error of a router is an error", ["test/provider/unknownEnds.test.ts"]]
 ]

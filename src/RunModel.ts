@@ -168,8 +168,8 @@ export interface RunResult<out Output = string> {
   readonly text: string
   /** Usage of all turns, tasks, prompts and refused replies, as far as providers reported it. */
   readonly usage: Usage.Usage
-  /** Cost in US dollars by the models' prices. A model without a `price` adds nothing. */
-  readonly costUsd: number
+  /** Cost in US dollars by the models' prices. A model without a `price` adds nothing; undefined if none has one. */
+  readonly costUsd: number | undefined
   readonly turns: number
   /** Null for a turn whose provider reported no usage. */
   readonly perTurnUsage: ReadonlyArray<Usage.Usage | null>

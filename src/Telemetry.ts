@@ -46,9 +46,11 @@ export interface RunFacts {
  * @since 0.1.0
  */
 export interface RunOutcome {
+  /** The usage of the run and of its tasks. It is written as `gen_ai.aggregated_usage`, so that no sum counts it twice. */
   readonly usage?: Usage | null
   readonly turns?: number
-  readonly costUsd?: number
+  /** Undefined when no price is known. */
+  readonly costUsd?: number | undefined
 }
 
 /**
@@ -89,8 +91,8 @@ export interface ChatOutcome {
   readonly chunkMs?: ReadonlyArray<number> | undefined
   /** Milliseconds from the request to the first part of the reply. */
   readonly firstChunkMs?: number | undefined
-  /** Absent when the price of the model is unknown. */
-  readonly costUsd?: number
+  /** Undefined when the price of the model is unknown. */
+  readonly costUsd?: number | undefined
   /** Called only if contents are captured. */
   readonly output?: () => Message
 }
@@ -302,7 +304,12 @@ const runAttributes = (facts: RunFacts): Attributes => ({
 })
 
 const runEnd = (end: RunOutcome): Attributes => ({
-  ...tokens(end.usage),
+  ...(end.usage && {
+    [names.allInputTokens]: end.usage.inputTokens,
+    [names.allOutputTokens]: end.usage.outputTokens,
+    [names.allCachedTokens]: end.usage.cachedTokens,
+    [names.allReasoningTokens]: end.usage.reasoningTokens
+  }),
   [names.turns]: end.turns,
   [names.costUsd]: end.costUsd
 })

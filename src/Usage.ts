@@ -56,8 +56,8 @@ const counts = /* @__PURE__ */ lazily(() => {
  */
 export interface Expense {
   readonly usage: Usage
-  /** US dollars, by the prices of the models. A model without a price adds nothing. */
-  readonly costUsd: number
+  /** US dollars, by the prices of the models. Undefined where no price is known. */
+  readonly costUsd: number | undefined
 }
 
 /**
@@ -198,25 +198,37 @@ export const cost = (usage: Usage, price: Price): number => {
 }
 
 /**
- * Returns the cost of a call in US dollars: 0 without usage or price, and if the cost is not finite.
+ * Returns the cost of a call in US dollars. Undefined without usage or price, and if the cost is not finite.
  *
  * @category getters
  * @since 0.1.0
  */
-export const costOf = (usage: Usage | null | undefined, price: Price | undefined): number => {
-  const found = usage && price ? cost(usage, price) : 0
+export const costOf = (usage: Usage | null | undefined, price: Price | undefined): number | undefined => {
+  const found = usage && price ? cost(usage, price) : undefined
   // A journal holds finite numbers only.
-  return found < Infinity ? found : 0
+  return found !== undefined && found < Infinity ? found : undefined
 }
 
 /**
- * Returns the cost in US dollars of the calls that a vendor ran itself.
+ * Returns the cost in US dollars of the calls that a vendor ran itself. Undefined if the price of none is known.
  *
  * @category getters
  * @since 0.1.0
  */
-export const hostedCost = (calls: ReadonlyArray<{ readonly name: string }>, price: Price | undefined): number =>
-  calls.reduce((sum, { name }) => sum + (price?.hosted?.[name] ?? 0), 0)
+export const hostedCost = (
+  calls: ReadonlyArray<{ readonly name: string }>,
+  price: Price | undefined
+): number | undefined =>
+  calls.reduce<number | undefined>((sum, { name }) => addCost(sum, price?.hosted?.[name]), undefined)
+
+/**
+ * Adds up two costs. An unknown one adds nothing.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const addCost = (self: number | undefined, that: number | undefined): number | undefined =>
+  self === undefined ? that : that === undefined ? self : self + that
 
 /**
  * Decodes the wire form.

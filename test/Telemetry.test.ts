@@ -528,6 +528,33 @@ describe("a run with telemetry", () => {
     }).pipe(Effect.provide(Layer.merge(kernel(), Telemetry.layer())))
   )
 
+  it.effect("has a span that repeats no tokens of the spans below it, under names that nobody adds up", () =>
+    Effect.gen(function* () {
+      const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })
+      const counted: Provider.ProviderShape = {
+        ...provider,
+        stream: (request) =>
+          Stream.map(provider.stream(request), (part) =>
+            part.type === "finish"
+              ? {
+                  ...part,
+                  usage: { inputTokens: { total: 10, cacheRead: 4 }, outputTokens: { total: 3, reasoning: 1 } }
+                }
+              : part
+          )
+      }
+      const { spans } = yield* observed(Kernel.run(agent, "go", { provider: counted, runId: "r" }).pipe(under({})))
+      const sumOf = (name: string) =>
+        spans.reduce((sum, span) => sum + Number(attributesOf(span)[`gen_ai.usage.${name}`] ?? 0), 0)
+      const [root] = spans.filter(({ name }) => name === "invoke_agent helper").map(attributesOf)
+      const totals = { input_tokens: 30, output_tokens: 9, "cache_read.input_tokens": 12 }
+      for (const [name, total] of Object.entries({ ...totals, "reasoning.output_tokens": 3 })) {
+        assert.strictEqual(sumOf(name), total, name)
+        assert.strictEqual(root?.[`gen_ai.aggregated_usage.${name}`], total, name)
+      }
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("has a span with its ids, with a nested span for each task", () =>
     Effect.gen(function* () {
       const provider = Scenario.scripted({ root: [plan(["a"]), final("ok")], tasks: { a: [final("A")] } })

@@ -12,6 +12,7 @@ import type { RunResult } from "../RunState.ts"
 import { asFailure, Codes, CommandFailed, failed } from "./exit.ts"
 import { RunLines } from "./runLines.ts"
 import { Screen, type Shape } from "./screen.ts"
+import { sourceLines } from "./sourceLines.ts"
 import { command } from "./storeFlag.ts"
 import * as Text from "./terminalText.ts"
 
@@ -49,6 +50,8 @@ export const follow = <R>(
     if (form === "text") screen.progress(summary(result, took, look))
     if (form === "json") screen.out(`${Text.json({ ok: true, ...jsonObject(plain(result)) })}\n`)
     if (form === "text" || form === "quiet") screen.out(Text.paragraph(result.text.trim()))
+    const sources = sourceLines(result.messages, look)
+    if (form === "text" && sources !== "") screen.progress(sources)
     return result
   })
 

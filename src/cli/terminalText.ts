@@ -105,6 +105,6 @@ export const count = (number: number, word: string, several = `${word}s`): strin
 export const tokens = (usage: { readonly inputTokens: number; readonly outputTokens: number } | null): string =>
   usage === null ? "tokens not reported" : `${usage.inputTokens} tokens in, ${usage.outputTokens} out`
 
-/** Formats a cost, as an empty list if there is none. */
+/** Formats a cost, as an empty list if it is unknown. */
 export const cost = (usd: number | undefined): ReadonlyArray<string> =>
-  usd === undefined || usd === 0 ? [] : [`$${usd.toFixed(4)}`]
+  usd === undefined ? [] : [`$${usd.toFixed(4)}`]

@@ -119,6 +119,15 @@ const openAiSchemas: SchemaRules = {
   properties: 5_000
 }
 
+const geminiSchemas: SchemaRules = {
+  constraints: ["minimum", "maximum", "minItems", "maxItems"],
+  formats: ["date-time", "date", "time"],
+  allRequired: false,
+  recursive: false,
+  depth: 32,
+  properties: 5_000
+}
+
 const textSources: ReadonlyArray<Source> = [
   { rule: "text", url: "https://www.rfc-editor.org/rfc/rfc8259#section-8.2" },
   { rule: "text", url: "https://github.com/aebrer/dreb/issues/352", readOn }
@@ -253,14 +262,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     results: "next-message",
     pdf: { pages: 1_000, bytes: 52_428_800 },
     requestBytes: 100_000_000,
-    schemas: {
-      constraints: ["minimum", "maximum", "minItems", "maxItems"],
-      formats: ["date-time", "date", "time"],
-      allRequired: false,
-      recursive: false,
-      depth: 32,
-      properties: 5_000
-    },
+    schemas: geminiSchemas,
     sources: [
       ...textSources,
       { rule: "schemas", url: "https://ai.google.dev/gemini-api/docs/structured-output" },
@@ -286,7 +288,12 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
     userLast: true,
     needsItemAfterReasoning: false,
     results: "next-messages",
-    sources: [...textSources, { rule: "name", url: "https://github.com/kaitranntt/ccs/issues/25", readOn }]
+    schemas: geminiSchemas,
+    sources: [
+      ...textSources,
+      { rule: "name", url: "https://github.com/kaitranntt/ccs/issues/25", readOn },
+      { rule: "schemas", url: "https://github.com/googleapis/js-genai/issues/1571", readOn }
+    ]
   },
   ollama: {
     name: common,
@@ -299,9 +306,12 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
   },
   "ai-sdk": {
     ...anyVendor,
+    // What every vendor behind a package takes.
+    schemas: { ...openAiSchemas, constraints: [], formats: [], recursive: false },
     sources: [
       ...textSources,
-      { rule: "needsItemAfterReasoning", url: "https://github.com/vercel/ai/issues/7099", readOn }
+      { rule: "needsItemAfterReasoning", url: "https://github.com/vercel/ai/issues/7099", readOn },
+      { rule: "schemas", url: "https://developers.openai.com/api/docs/guides/structured-outputs" }
     ]
   },
   "effect-ai": anyVendor

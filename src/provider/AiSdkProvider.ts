@@ -30,6 +30,7 @@ import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
 import { encoder } from "./internal/encodeMessages.ts"
 import { allMedia } from "./internal/messageParts.ts"
+import { outputSchema } from "./internal/outputSchema.ts"
 import { count, type Fields, fields, isFields, parse, string, text } from "./internal/readFields.ts"
 import { type Reply, unknownReason } from "./internal/replyParts.ts"
 import { requestIdOf, wordsOf } from "./internal/vendorWords.ts"
@@ -114,6 +115,7 @@ export const fromModel = (
   return {
     name,
     takes,
+    constrains: (request) => schemaOf(request) !== undefined,
     stream: (asked) => {
       const { names, request } = fit(asked)
       return Stream.unwrap(
@@ -183,6 +185,8 @@ const takes: NonNullable<ProviderShape["takes"]> = ({ generation }) => {
   return generation.thinking === undefined ? generation : { ...generation, thinking }
 }
 
+const schemaOf = (request: Request) => outputSchema(request, vendorRules["ai-sdk"])
+
 const toOptions = (
   request: Request,
   name: string,
@@ -191,6 +195,7 @@ const toOptions = (
 ): Packages.CallOptions => {
   const { generation } = request
   const tools = runHere(request.tools)
+  const schema = schemaOf(request)
   const options = {
     prompt,
     abortSignal,
@@ -201,6 +206,7 @@ const toOptions = (
     seed: generation.seed,
     reasoning: generation.thinking?.effort,
     providerOptions: extras(request, name),
+    responseFormat: schema === undefined ? undefined : { type: "json", schema },
     ...(tools.length === 0
       ? {}
       : {

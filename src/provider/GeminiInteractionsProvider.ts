@@ -22,6 +22,7 @@ import type { Fault } from "./internal/providerFault.ts"
 import type { Decoder } from "./internal/frames.ts"
 import * as Google from "./internal/google.ts"
 import { allMedia, itemsOf, type Piece, shownOf, textOf } from "./internal/messageParts.ts"
+import { outputSchema } from "./internal/outputSchema.ts"
 import { count, type Fields, fields, isFields, list, string, text } from "./internal/readFields.ts"
 import type { Reply } from "./internal/replyParts.ts"
 import { Signatures } from "./internal/signatures.ts"
@@ -46,7 +47,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<ProviderShape, never, HttpClient.HttpClient> =>
-  adapter({ ...Google.vendor(name, options), takes }, (speak) =>
+  adapter({ ...Google.vendor(name, options), takes, constrains }, (speak) =>
     speak({
       path: () => "/interactions",
       rules: vendorRules["gemini-interactions"],
@@ -196,6 +197,7 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
         description: tool.description,
         parameters: tool.inputSchema
       })),
+      response_format: formatOf(request),
       ...own,
       generation_config: laidOver(config, own["generation_config"])
     },
@@ -203,6 +205,13 @@ const toBody = (request: Request, messages: ReadonlyArray<WireSteps>): string =>
     messages.flatMap((message) => message.steps)
   )
 }
+
+const formatOf = (request: Request): JsonObject | undefined => {
+  const schema = outputSchema(request, vendorRules["gemini-interactions"])
+  return schema === undefined ? undefined : { type: "text", mime_type: "application/json", schema }
+}
+
+const constrains: NonNullable<ProviderShape["constrains"]> = (request) => formatOf(request) !== undefined
 
 // ---------------------------------------------------------------- the reply
 

@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { JsonObject } from "../kit/json.ts"
-import type { Usage } from "../Usage.ts"
+import { addCost, type Usage } from "../Usage.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -89,7 +89,8 @@ export interface Attempt {
   readonly scores: ReadonlyArray<Verdict & { readonly scorer: string }>
   readonly turns: number | null
   readonly usage: Usage | null
-  readonly costUsd: number
+  /** US dollars. Null where no price is known. */
+  readonly costUsd: number | null
   readonly durationMs: number
 }
 
@@ -109,7 +110,8 @@ export interface Report {
   /** The 95% interval of the pass rate. */
   readonly interval: readonly [low: number, high: number]
   readonly scorers: ReadonlyArray<{ readonly name: string; readonly mean: number; readonly passRate: number }>
-  readonly costUsd: number
+  /** US dollars of the attempts whose price is known. Null if none is. */
+  readonly costUsd: number | null
   readonly cases: ReadonlyArray<Case & { readonly attempts: ReadonlyArray<Attempt> }>
 }
 
@@ -289,7 +291,7 @@ const attemptOf = Effect.fnUntraced(function* <E extends { readonly message: str
     scores,
     turns: answer?.turns ?? null,
     usage: answer?.usage ?? null,
-    costUsd: answer?.costUsd ?? 0,
+    costUsd: answer?.costUsd ?? null,
     durationMs: (yield* Clock.currentTimeMillis) - startedAt
   }
 })
@@ -309,7 +311,8 @@ const summaryOf = (attempts: ReadonlyArray<Attempt>) => {
     skipped: attempts.length - asked.length,
     passRate: share(passed, asked.length),
     interval: interval(passed, asked.length),
-    costUsd: attempts.reduce((sum, { costUsd }) => sum + costUsd, 0)
+    costUsd:
+      attempts.reduce<number | undefined>((sum, { costUsd }) => addCost(sum, costUsd ?? undefined), undefined) ?? null
   }
 }
 

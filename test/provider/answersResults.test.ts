@@ -90,6 +90,21 @@ describe("a bridge to a model of another package", () => {
       })
     )
 
+    it.effect(`sends ${name} a picture at an address that the model reads, and no other`, () =>
+      Effect.gen(function* () {
+        const target = yield* named(name)
+        const at = (url: string) => Content.image({ url, mediaType: "image/png" })
+        const pictures = [at("https://x.test/a.png"), at("https://elsewhere.test/b.png"), at("no address")]
+        const body = yield* target.bodyOf(request({ model: vision, messages: [message("user", "?", ...pictures)] }))
+        const text = JSON.stringify(body)
+        assert.include(text, "https://x.test/a.png")
+        // A model of effect/ai does not say which addresses it reads.
+        assert.strictEqual(text.includes("elsewhere.test"), name === "effect-ai")
+        assert.notInclude(text, "no address")
+        assert.deepStrictEqual(RequestRules.check(target.wire, body), [])
+      })
+    )
+
     it.effect(`sends ${name} no blank result, also where its only medium cannot be read`, () =>
       Effect.gen(function* () {
         const target = yield* named(name)

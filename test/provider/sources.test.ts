@@ -3,7 +3,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Agent, Content, Kernel, Message, Model, type Provider, RunStore, StreamPart } from "kernai"
 import { AiSdkProvider } from "kernai/provider"
+import { AnswerView } from "../../src/cli/chat/answerView.ts"
+import { follow } from "../../src/cli/followRun.ts"
+import { A2aFold } from "../../src/http/internal/a2aFold.ts"
+import { artifactOf } from "../../src/http/internal/a2aTask.ts"
 import { UiFold } from "../../src/http/internal/uiFold.ts"
+import { memoryScreen } from "../cli/support.ts"
 import { delta } from "../support/chatStream.ts"
 import { kernel } from "../support/kernel.ts"
 import { bodyOf, message, read, readingOf, request, vendors } from "../support/provider.ts"
@@ -212,6 +217,46 @@ describe("a source that a reply names", () => {
         { type: "source-url", sourceId: `${page.url}#1`, ...page },
         { type: "source-document", sourceId: "a.pdf#2", mediaType: "application/octet-stream", title: "a.pdf" }
       ])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is data of the artifact of an A2A task, once, behind the answer", () =>
+    Effect.gen(function* () {
+      const ids = { taskId: "run", contextId: "c" }
+      const { events } = yield* told(agent, "?", { provider: scripted(cited("1", {})), runId: "run" })
+      const fold = new A2aFold(ids, 0)
+      const last = events.flatMap((event) => fold.push(event)).findLast((update) => "artifactUpdate" in update)
+      const parts = [{ text: "Deep" }, { data: { sources: [page] } }]
+      assert.containsSubset(last, { artifactUpdate: { artifact: { parts }, lastChunk: true } })
+      const source = Content.source(page)
+      assert.deepStrictEqual(artifactOf("Deep", [source, source])["parts"], parts)
+      assert.deepStrictEqual(artifactOf("Deep")["parts"], [{ text: "Deep" }])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("is listed below the answer on the command line, also in a chat, as text", () =>
+    Effect.gen(function* () {
+      const hostile = cited("2", { url: "https://x.test/b", title: "B\u001b[2J" })
+      const provider = scripted(cited("1", {}), cited("3", {}), hostile)
+      const isListed = (shown: string) => {
+        assert.match(shown, /\nsources\n {2}Fjords, https:\/\/x\.test\/fjords\n {2}B.*, https:\/\/x\.test\/b\n$/)
+        assert.notInclude(shown, "\u001b[2J")
+      }
+      const screen = memoryScreen()
+      const events = Kernel.stream(agent, "?", { provider })
+      yield* Effect.provide(follow(events, { form: "text", title: "a title" }), screen.layer)
+      isListed(screen.progress())
+      const quiet = memoryScreen()
+      yield* Effect.provide(follow(events, { form: "quiet", title: "a title" }), quiet.layer)
+      assert.notInclude(quiet.progress() + quiet.out(), "x.test")
+      let seen = ""
+      const write = (text: string) => {
+        seen += text
+      }
+      const look = { columns: 60, colors: false }
+      const view = new AnswerView({ out: write, progress: write, error: write, ...look }, look)
+      for (const event of (yield* told(agent, "?", { provider })).events) view.show(event)
+      isListed(seen)
     }).pipe(Effect.provide(kernel()))
   )
 

@@ -8,6 +8,7 @@ import { MockProvider } from "kernai/testing"
 import { kernel, of } from "../support/kernel.ts"
 import { bodyOf, message, request, tool } from "../support/provider.ts"
 import { told } from "../support/toolbox.ts"
+import { targets } from "../support/wires.ts"
 
 const schemaOf = (output: Schema.ConstraintDecoder<unknown>): JsonObject => {
   const schema = Agent.make({ instructions: "", model: Model.textOnly, output }).outputJsonSchema?.()
@@ -20,7 +21,8 @@ const wires: ReadonlyArray<readonly [vendor: string, RequestRules.Wire, where: R
   ["openai", "chat", ["response_format", "json_schema", "schema"]],
   ["compatible", "chat", ["response_format", "json_schema", "schema"]],
   ["openai-responses", "responses", ["text", "format", "schema"]],
-  ["google", "gemini", ["generationConfig", "responseJsonSchema"]]
+  ["google", "gemini", ["generationConfig", "responseJsonSchema"]],
+  ["google-interactions", "gemini-interactions", ["response_format", "schema"]]
 ]
 
 const at = (body: unknown, path: ReadonlyArray<string>): unknown =>
@@ -93,7 +95,7 @@ describe("the schema of a typed answer", () => {
           Schema.Struct({ pair: Schema.Tuple([Schema.String, Schema.String]) }),
           Schema.Union([Schema.Struct({ a: Schema.String }), Schema.Struct({ b: Schema.String })]),
           Schema.Array(Schema.String),
-          ...(wire === "anthropic" ? [tree, wide] : wire === "gemini" ? [tree] : [])
+          ...(wire === "anthropic" ? [tree, wide] : wire.startsWith("gemini") ? [tree] : [])
         ]
         for (const shape of shapes) {
           const schema = schemaOf(shape)
@@ -103,6 +105,28 @@ describe("the schema of a typed answer", () => {
       })
     )
   }
+
+  for (const name of ["ai-sdk v2", "ai-sdk v3", "ai-sdk v4"]) {
+    it.effect(`is sent to a model of another package, over ${name}, if its model says so`, () =>
+      Effect.gen(function* () {
+        const target = (yield* targets).find((one) => one.name === name) ?? assert.fail(name)
+        const body = yield* target.bodyOf(asking(schemaOf(order), able))
+        assert.containsSubset(at(body, ["responseFormat"]), { type: "json", schema: { type: "object" } })
+        assert.deepStrictEqual(at(body, ["responseFormat", "schema", "properties", "count"]), { type: "integer" })
+        assert.deepStrictEqual(RequestRules.check("ai-sdk", body), [])
+        assert.isUndefined(at(yield* target.bodyOf(asking(schemaOf(order), {})), ["responseFormat"]))
+      })
+    )
+  }
+
+  it.effect("goes to Ollama without tools alone, since its models cannot follow both", () =>
+    Effect.gen(function* () {
+      const held = (tools: Provider.Request["tools"]) =>
+        Effect.map(bodyOf("ollama", asking(schemaOf(order), able, tools)), (body) => at(body, ["format"]))
+      assert.isUndefined(yield* held([tool]))
+      assert.containsSubset(yield* held([]), { type: "object" })
+    })
+  )
 
   it.effect("keeps the constraints that OpenAI knows, and lets a key that may be absent be null", () =>
     Effect.gen(function* () {

@@ -1,13 +1,16 @@
 /** Shows the answer of a chat on the output while it streams, and other events as progress. */
 
 import type { RunEvent } from "../../RunEvent.ts"
+import type { RunResult } from "../../RunState.ts"
 import { RunLines } from "../runLines.ts"
+import { sourceLines } from "../sourceLines.ts"
 import type { Shape as Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 
 /** Shows the events of one run. */
 export class AnswerView {
   readonly #screen: Screen
+  readonly #look: Text.Look
   readonly #lines: RunLines
   /** The part of the streaming text that is shown. */
   #text = ""
@@ -17,6 +20,7 @@ export class AnswerView {
 
   constructor(screen: Screen, look: Text.Look) {
     this.#screen = screen
+    this.#look = look
     this.#lines = new RunLines((line) => {
       this.#endText()
       screen.progress(line)
@@ -45,8 +49,7 @@ export class AnswerView {
         return this.#lines.show(event)
       case "run_completed":
         this.#endText()
-        if (event.result === undefined || this.#shown.includes(event.result.text.trim())) return
-        return this.#complete(event.result.text)
+        return event.result === undefined ? undefined : this.#answer(event.result)
       default:
         return this.#lines.show(event)
     }
@@ -70,6 +73,13 @@ export class AnswerView {
     if (this.#text !== "" && !this.#text.endsWith("\n")) this.#screen.out("\n")
     this.#shown += this.#text
     this.#text = ""
+  }
+
+  /** Shows an answer, unless its turn has shown it, and the sources that its run names. */
+  #answer({ messages, text }: RunResult<unknown>): void {
+    if (!this.#shown.includes(text.trim())) this.#complete(text)
+    const sources = sourceLines(messages, this.#look)
+    if (sources !== "") this.#screen.progress(sources)
   }
 
   /** Shows the rest of a text, or all of it if a slow terminal lost pieces. */

@@ -20,7 +20,7 @@ export const pageOf = (report: Report, title: string, threshold: number): string
 <h1>${safe(title)}</h1>
 <p>${safe(summaryOf(report, threshold))}</p>
 <p>${new Date(report.startedAt).toISOString()}, ${safe(Text.duration(report.finishedAt - report.startedAt))}${safe(
-  Text.cost(report.costUsd)
+  Text.cost(report.costUsd ?? undefined)
     .map((cost) => `, ${cost}`)
     .join("")
 )}</p>

@@ -57,7 +57,7 @@ const listedOf = Effect.fnUntraced(function* (head: Runs.RunHead): Effect.fn.Ret
   const state = yield* Effect.orElseSucceed(runs.load(head.runId), () => Option.none<RunState>())
   return Option.match(state, {
     onNone: () => ({ ...head, question: null, costUsd: null, tasks: null }),
-    onSome: (state) => ({ ...head, question: questionOf(state), costUsd: state.costUsd || null, tasks: tasksOf(state) })
+    onSome: (state) => ({ ...head, question: questionOf(state), costUsd: state.costUsd ?? null, tasks: tasksOf(state) })
   })
 })
 

@@ -3,7 +3,9 @@
  * text of each turn replaces that of the turn before, so the last one is the answer. Pure except for its own state.
  */
 
+import type * as Contents from "../../Content.ts"
 import type { JsonObject } from "../../kit/json.ts"
+import * as Messages from "../../Message.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { artifactOf, asking, failure, messageOf, statusOf, type TaskIds } from "./a2aTask.ts"
 import { outward } from "./shownEvents.ts"
@@ -17,6 +19,7 @@ export class A2aFold {
   readonly #ui = new UiFold({ urlOf: (id) => id })
   #isNew = false
   #answer = ""
+  readonly #sources: Array<Contents.Source> = []
   /** Whether the next piece replaces the text sent so far. */
   #replaces = true
 
@@ -37,6 +40,7 @@ export class A2aFold {
     if (event.type === "model_completed") {
       const { outcome } = event
       this.#answer = outcome.type === "final" || outcome.type === "prose" ? outcome.text : ""
+      this.#sources.push(...Messages.sources([event.message]))
     }
     made.push(...this.#standing(event))
     return this.#isNew ? made : []
@@ -53,7 +57,7 @@ export class A2aFold {
         return [this.#status(statusOf("INPUT_REQUIRED", at, message))]
       }
       case "run_completed":
-        return [this.#artifact(this.#answer, false, true), this.#status(statusOf("COMPLETED", at))]
+        return [this.#artifact(this.#answer, false, true, this.#sources), this.#status(statusOf("COMPLETED", at))]
       case "run_cancelled":
         return [this.#status(statusOf("CANCELED", at))]
       case "run_failed":
@@ -69,8 +73,13 @@ export class A2aFold {
     return this.#artifact(text, append, false)
   }
 
-  #artifact(text: string, append: boolean, lastChunk: boolean): JsonObject {
-    return { artifactUpdate: { ...this.#ids, artifact: artifactOf(text), append, lastChunk } }
+  #artifact(
+    text: string,
+    append: boolean,
+    lastChunk: boolean,
+    sources: ReadonlyArray<Contents.Source> = []
+  ): JsonObject {
+    return { artifactUpdate: { ...this.#ids, artifact: artifactOf(text, sources), append, lastChunk } }
   }
 
   #status(status: JsonObject): JsonObject {

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Contents from "../../Content.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
 import type { Message } from "../../Message.ts"
+import * as Messages from "../../Message.ts"
 import type { ErrorInfo, Question } from "../../RunModel.ts"
 import * as RunState from "../../RunState.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
@@ -13,6 +14,8 @@ import type { Head } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
 import * as Conversations from "./conversations.ts"
 import { outward } from "./shownEvents.ts"
+
+type Source = Contents.Source
 
 /** The ids of a task and of its conversation. */
 export interface TaskIds {
@@ -42,12 +45,23 @@ export const messageOf = ({ contextId, taskId }: TaskIds, at: number, parts: Rea
   parts
 })
 
-/** Creates an artifact with the answer of a task, or a piece of it. */
-export const artifactOf = (text: string): JsonObject => ({
+/** Creates an artifact with the answer of a task, or a piece of it. The sources of a whole answer are data behind it. */
+export const artifactOf = (text: string, sources: ReadonlyArray<Source> = []): JsonObject => ({
   artifactId: "answer",
   name: "answer",
-  parts: text === "" ? [] : [{ text }]
+  parts: [...(text === "" ? [] : [{ text }]), ...(sources.length === 0 ? [] : [{ data: { sources: shown(sources) } }])]
 })
+
+/** Returns sources as JSON, each once. */
+const shown = (sources: ReadonlyArray<Source>): ReadonlyArray<JsonObject> => {
+  const known = new Map(
+    sources.map(({ quote, title, url }) => {
+      const source = { ...(url && { url }), ...(title && { title }), ...(quote && { quote }) }
+      return [JSON.stringify(source), source]
+    })
+  )
+  return [...known.values()]
+}
 
 /** Returns the parts of a question: a text for people, and the call for programs, which answer it by its `callId`. */
 export const asking = (questions: ReadonlyArray<Question>, reason: string): ReadonlyArray<Json> => [
@@ -95,10 +109,14 @@ export const ofHead = Effect.fnUntraced(function* (
     id: ids.taskId,
     contextId: ids.contextId,
     status: yield* standing(runs, ids, head),
-    ...(includeArtifacts ? { artifacts: answer === undefined ? [] : [artifactOf(answer)] } : {}),
+    ...(includeArtifacts ? { artifacts: answer === undefined ? [] : [artifactOf(answer, sourcesIn(state))] } : {}),
     ...(state !== undefined && historyLength > 0 ? { history: historyOf(runs, ids, state).slice(-historyLength) } : {})
   }
 })
+
+/** Returns the sources that the replies of a run name. */
+const sourcesIn = (state: RunState.RunState | undefined): ReadonlyArray<Source> =>
+  Messages.sources((state?.turns ?? []).flatMap(({ message }) => message ?? []))
 
 /** Returns the messages that the client sent to a task: the first one, and those sent while it was in progress. */
 const historyOf = (runs: CallerRuns, ids: TaskIds, state: RunState.RunState): ReadonlyArray<JsonObject> => {

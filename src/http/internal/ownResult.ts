@@ -27,7 +27,7 @@ export const resultOf = (
     output: agent?.typed === true ? outputOf(text, agent.outputJsonSchema?.()["type"] === "string") : text,
     text,
     usage: rest.usage,
-    ...(rest.costUsd === 0 ? {} : { costUsd: rest.costUsd }),
+    ...(rest.costUsd === undefined ? {} : { costUsd: rest.costUsd }),
     turns: rest.turns,
     finishReason: rest.finishReason,
     messages,

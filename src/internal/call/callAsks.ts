@@ -178,7 +178,7 @@ const sample = (run: Run, { maxTokens, messages, stopSequences, system, temperat
   const counted = Effect.map(reply, (reply) => ({
     ...reply,
     usage: reply.spent?.usage ?? null,
-    costUsd: reply.spent?.costUsd ?? 0
+    costUsd: reply.spent?.costUsd
   }))
   return Effect.mapError(
     Budget.reserving(budget, state.depth, (waiting) => waiting, counted),

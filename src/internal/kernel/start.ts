@@ -125,13 +125,7 @@ export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "c
   if (telemetry === undefined) return whole
   const { description, name } = agent
   const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }
-  // Without a price the cost is unknown, unless tasks used models with a price.
-  const isPriced = model.price !== undefined
-  return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({
-    usage,
-    turns,
-    ...(isPriced || costUsd > 0 ? { costUsd } : {})
-  }))
+  return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({ usage, turns, costUsd }))
 }
 
 /** A cron schedule with the name of its runs. */

@@ -35,9 +35,9 @@ export const intent = (reply: Reply, rules: ReplyRules): Intent => {
   }
 }
 
-/** Returns whether a reply has no text, no calls and no media. */
+/** Returns whether a reply has no text, no calls and no media. A blank text is none. */
 export const isEmpty = (reply: Reply): boolean =>
-  reply.text === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
+  reply.text.trim() === "" && reply.calls.length === 0 && !reply.content.some(Contents.isMedia)
 
 /** Returns a reply with the text that its vendor paused before it, read as one. */
 const continued = (reply: Reply, { continues, limits, native }: ReplyRules): Reply => {

@@ -98,7 +98,7 @@ const tracedModel = (
   const input = () => messages
   const facts = { provider: provider.name, model: model.id, generation, runId, rootRunId, step, input }
   return run.telemetry.chat(reply, facts, () => {
-    const { call, costUsd, reply, usage } = reading.reply()
+    const { costUsd, reply, usage } = reading.reply()
     const { content, finish } = reply
     const { chunks, origin, startedAt } = reading
     const [first] = chunks
@@ -108,8 +108,7 @@ const tracedModel = (
       ...(finish === undefined ? {} : { finishReason: finish.reason }),
       firstChunkMs: first === undefined ? undefined : first - startedAt,
       chunkMs: chunks.slice(1).map((at, index) => at - (chunks[index] ?? at)),
-      // Without a price the cost is unknown, not zero.
-      ...(call.request.model.price === undefined ? {} : { costUsd }),
+      costUsd,
       output: () => ({ role: "assistant", content })
     }
   })
@@ -285,7 +284,7 @@ class ReplyReading {
       reply,
       call: this.call,
       usage,
-      costUsd: Usage.costOf(usage, price) + Usage.hostedCost(reply.hosted, price),
+      costUsd: Usage.addCost(Usage.costOf(usage, price), Usage.hostedCost(reply.hosted, price)),
       latencyMs: now(this.#run) - this.startedAt,
       raw: this.#raw,
       refused: undefined

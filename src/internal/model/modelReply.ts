@@ -27,7 +27,8 @@ export interface ModelReply {
   readonly reply: Reply
   readonly call: ModelCall
   readonly usage: Usage.Usage | null
-  readonly costUsd: number
+  /** Undefined where no price is known. */
+  readonly costUsd: number | undefined
   readonly latencyMs: number
   /** The parts as the provider sent them. Empty without a hook that wants them. */
   readonly raw: ReadonlyArray<StreamPart>
@@ -88,7 +89,7 @@ export const completedDraft = (run: Run, modelReply: ModelReply, meaning: Intent
     outcome: meaning.outcome,
     ...(reply.hosted.length === 0 ? undefined : { hosted: reply.hosted }),
     ...(leftOut === undefined ? undefined : { leftOut }),
-    ...(costUsd === 0 ? undefined : { costUsd }),
+    ...(costUsd === undefined ? undefined : { costUsd }),
     message: meaning.message,
     usage,
     calls: meaning.calls

@@ -51,6 +51,11 @@ export const names = {
   outputTokens: "gen_ai.usage.output_tokens",
   cachedTokens: "gen_ai.usage.cache_read.input_tokens",
   reasoningTokens: "gen_ai.usage.reasoning.output_tokens",
+  // A span of an agent has the sums of the spans below it, under names that nobody adds to theirs.
+  allInputTokens: "gen_ai.aggregated_usage.input_tokens",
+  allOutputTokens: "gen_ai.aggregated_usage.output_tokens",
+  allCachedTokens: "gen_ai.aggregated_usage.cache_read.input_tokens",
+  allReasoningTokens: "gen_ai.aggregated_usage.reasoning.output_tokens",
   tokenType: "gen_ai.token.type",
   toolName: "gen_ai.tool.name",
   toolType: "gen_ai.tool.type",

@@ -132,7 +132,7 @@ export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect
 
 /** Returns usage as tokens and cost. The usage of a stored run includes its ended children. */
 export const spentOf = (used: Usage.Expense | undefined): Spent =>
-  used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd }
+  used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd ?? 0 }
 
 interface Level {
   calls: number
@@ -142,7 +142,7 @@ interface Level {
 /** The usage of a call. Null if its provider reported none. */
 interface Used {
   readonly usage: Usage.Usage | null
-  readonly costUsd: number
+  readonly costUsd: number | undefined
 }
 
 const hasLimit = ({ maxCostUsd, maxTokens }: ExecutionBudget): boolean =>
@@ -172,7 +172,7 @@ const reservingHere = <A extends Used, E>(
 const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>): void => {
   level.calls--
   if (Exit.isSuccess(exit)) {
-    const { costUsd, usage } = exit.value
+    const { costUsd = 0, usage } = exit.value
     const used = { tokens: Usage.total(usage ?? Usage.zero), costUsd }
     level.largest = larger(level.largest, used)
     tree.spent = Budget.add(tree.spent, used)

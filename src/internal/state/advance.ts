@@ -161,7 +161,7 @@ const initialState = (record: RunRecord): RunState => {
     completing: undefined,
     deferred: undefined,
     usage: Usage.zero,
-    costUsd: 0,
+    costUsd: undefined,
     unreportedTurns: 0,
     emptyReplies: 0,
     outputRefused: undefined,
@@ -232,7 +232,7 @@ const takeReply = (next: State, event: Extract<PhaseEvent, { type: "model_comple
     order: idsOf(calls)
   }
   if (usage === null) next.unreportedTurns += 1
-  else next.count({ usage, costUsd: event.costUsd ?? 0 })
+  else next.count({ usage, costUsd: event.costUsd })
   next.emptyReplies = outcome.type === "corrective" && outcome.reason === "empty" ? next.emptyReplies + 1 : 0
 }
 

@@ -244,7 +244,8 @@ export const stateFacts = lazily(() =>
     /** The stop that a hook asked for while other calls were in flight. */
     deferred: absent(stop()),
     usage: Messages.usage(),
-    costUsd: Schema.Finite,
+    /** Undefined where no price is known. */
+    costUsd: absent(Schema.Finite),
     /** Model calls whose provider reported no usage. */
     unreportedTurns: Schema.Finite,
     emptyReplies: Schema.Finite,

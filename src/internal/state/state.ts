@@ -43,7 +43,7 @@ export class State implements RunState {
   completing: RunState["completing"]
   deferred: RunState["deferred"]
   usage: Usage.Usage
-  costUsd: number
+  costUsd: number | undefined
   unreportedTurns: number
   emptyReplies: number
   outputRefused: RunState["outputRefused"]
@@ -126,7 +126,7 @@ export class State implements RunState {
   count(spent: Usage.Expense | undefined): void {
     if (spent === undefined) return
     this.usage = Usage.add(this.usage, spent.usage)
-    this.costUsd += spent.costUsd
+    this.costUsd = Usage.addCost(this.costUsd, spent.costUsd)
   }
 
   close(turn: Turn): void {

@@ -258,8 +258,15 @@ const knownCall = (
   { id, name }: Head,
   beside: string | undefined
 ) => {
-  if (index !== undefined) return keys.get(index)
-  if (id !== undefined) return reply.keyOfId(id)
+  const named = id === undefined ? undefined : reply.keyOfId(id)
+  if (index !== undefined) {
+    const known = keys.get(index)
+    // If every call has the same index, their fragments may take turns, each with its id.
+    const isMore =
+      named !== undefined && (name === undefined || name === reply.callName(named)) && !reply.isWhole(named)
+    return isMore && known !== undefined && id !== reply.callId(known) ? named : known
+  }
+  if (id !== undefined) return named
   return name === undefined && beside !== undefined && !reply.isWhole(beside) ? beside : reply.lastCall
 }
 

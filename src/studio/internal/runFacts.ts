@@ -8,6 +8,7 @@ import * as Stream from "effect/Stream"
 import type { Message } from "../../Message.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
+import { addCost } from "../../Usage.ts"
 
 /** The facts of a run. Errors and cost are absent if the journal is too long to be read for a list. */
 export interface Facts {
@@ -22,14 +23,14 @@ interface Known {
   readonly revision: number
   readonly words: string
   readonly errors: number
-  readonly costUsd: number
+  readonly costUsd: number | undefined
 }
 
 /** Maximum number of records that are read for one line of a list. */
 const most = 2_000
 const kept = 5_000
 
-const nothing: Known = { revision: 0, words: "", errors: 0, costUsd: 0 }
+const nothing: Known = { revision: 0, words: "", errors: 0, costUsd: undefined }
 
 /** Reads facts of the runs of a store. */
 export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Facts>) => {
@@ -55,21 +56,21 @@ export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Fa
 }
 
 const add = (known: Known, { delta, events, revision }: RunRecord): Known =>
-  events.reduce(count, { ...known, revision, costUsd: known.costUsd + (delta.spent?.costUsd ?? 0) })
+  events.reduce(count, { ...known, revision, costUsd: addCost(known.costUsd, delta.spent?.costUsd) })
 
 const count = (known: Known, event: PhaseEvent): Known => {
   switch (event.type) {
     case "run_started":
       return { ...known, words: wordsOf(event.messages) }
     case "turn_prepared":
-      return { ...known, costUsd: known.costUsd + (event.spent?.costUsd ?? 0) }
+      return { ...known, costUsd: addCost(known.costUsd, event.spent?.costUsd) }
     case "model_completed":
-      return { ...known, costUsd: known.costUsd + (event.costUsd ?? 0) }
+      return { ...known, costUsd: addCost(known.costUsd, event.costUsd) }
     case "tool_call_completed":
       return {
         ...known,
         errors: known.errors + (event.result.error === undefined ? 0 : 1),
-        costUsd: known.costUsd + (event.spent?.costUsd ?? 0)
+        costUsd: addCost(known.costUsd, event.spent?.costUsd)
       }
     case "run_failed":
       return { ...known, errors: known.errors + 1 }

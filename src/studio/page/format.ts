@@ -14,7 +14,8 @@ export const ago = (at: number): string => `${duration(Math.max(0, Date.now() - 
 
 export const clock = (at: number): string => new Date(at).toLocaleTimeString()
 
-export const cost = (usd: number): string => (usd === 0 ? "unknown cost" : `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`)
+export const cost = (usd: number | undefined): string =>
+  usd === undefined ? "unknown cost" : `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`
 
 export const tokens = (usage: Usage | null | undefined): string =>
   usage === null || usage === undefined

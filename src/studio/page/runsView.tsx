@@ -83,7 +83,7 @@ const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }
             </span>
             <span class="quiet">
               {counted(line.turns, "turn")}
-              {line.costUsd !== undefined && line.costUsd > 0 && `, ${cost(line.costUsd)}`}
+              {line.costUsd !== undefined && `, ${cost(line.costUsd)}`}
             </span>
             <time class="quiet" dateTime={new Date(line.updatedAt).toISOString()}>
               {ago(line.updatedAt)}

@@ -35,7 +35,7 @@ const Turns = ({ shown }: { shown: RunState }) => {
               <td>{turn}</td>
               <td>{model ?? "none yet"}</td>
               <td>{tokens(usage)}</td>
-              <td>{cost(prices.get(turn) ?? 0)}</td>
+              <td>{cost(prices.get(turn))}</td>
               <td>{latencyMs === undefined ? "unknown" : duration(latencyMs)}</td>
               <td>{attempt}</td>
             </tr>

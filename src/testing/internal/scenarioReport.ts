@@ -110,7 +110,7 @@ export const report = ({ entries, exit, ...facts }: Facts): Report => {
     steps: new Set(root.map((entry) => entry.step)).size,
     tasks: entries.filter((entry) => entry.event === "task_start").length,
     usage: result === undefined || result.unreportedTurns === result.turns ? null : result.usage,
-    costUsd: result?.costUsd || null,
+    costUsd: result?.costUsd ?? null,
     recording,
     tree: treeOf(facts, entries, result?.text, failure)
   }

@@ -41,6 +41,14 @@ const places: { readonly [wire in Wire]?: (body: Fields) => Place | undefined } 
   chat,
   mistral: chat,
   responses: (body) => strictAt(inner(body, "text", "format"), "text.format"),
+  "ai-sdk": (body) => {
+    const schema = inner(body, "responseFormat")?.["schema"]
+    return schema === undefined ? undefined : { schema, path: "responseFormat.schema" }
+  },
+  "gemini-interactions": (body) => {
+    const schema = inner(body, "response_format")?.["schema"]
+    return schema === undefined ? undefined : { schema, path: "response_format.schema" }
+  },
   gemini: (body) => {
     const schema = inner(body, "generationConfig")?.["responseJsonSchema"]
     return schema === undefined ? undefined : { schema, path: "generationConfig.responseJsonSchema" }
