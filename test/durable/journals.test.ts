@@ -124,7 +124,8 @@ const described = Effect.fnUntraced(function* (runId: string) {
     answer: orNull(RunState.answer(state)),
     context: state.context,
     usage: Usage.encode(state.usage),
-    costUsd: state.costUsd,
+    // Zero stood for an unknown cost.
+    costUsd: state.costUsd ?? 0,
     unreportedTurns: state.unreportedTurns,
     phaseRevision: state.phaseRevision,
     settledRevision: state.settledRevision,
