@@ -105,6 +105,23 @@ describe("a reply whose end has arrived", () => {
     }
   }
 
+  for (const [name, reply] of Object.entries(replies)) {
+    it.effect(`is whole, with its usage, when its vendor sends an error or no JSON behind it: ${name}`, () =>
+      Effect.gen(function* () {
+        const isLines = name === "ollama"
+        const error = JSON.stringify({ type: "error", error: { type: "api_error", message: "late" } })
+        const late = isLines
+          ? [`${error}\n`, "{rubbish\n"]
+          : [`data: ${error}\n\n`, `event: error\n${error}\n\n`, "data: {x\n\n"]
+        for (const behind of late) {
+          const { usage } = yield* wholeOf(name, [reply, behind], "is cut")
+          assert.strictEqual(usage?.outputTokens.total, 2)
+          yield* wholeOf(name, [reply + behind], "is cut")
+        }
+      })
+    )
+  }
+
   it.effect("is whole when the connection is cut inside the event with its usage, or inside a character", () =>
     Effect.gen(function* () {
       const ended = events(delta({ content: "Hello" }), delta({}, "stop"))

@@ -77,7 +77,7 @@ const events = (decoder: Decoder): Frames => {
       const data = event.data.trim()
       if (data === "") return
       if (data === "[DONE]") return decoder.end(true)
-      fault = event.event === "error" ? failure(data, decoder) : read(data, isEnding, decoder.event)
+      fault = event.event === "error" ? failure(data, decoder) : read(data, isEnding, decoder)
     },
     { maxEventSize: Bounds.frameLength }
   )
@@ -126,7 +126,7 @@ const lines = (decoder: Decoder, limits: Limits): Frames => {
   let pending: Array<string> = []
   let pendingLength = 0
   const line = (text: string, isEnding: boolean): Fault | undefined =>
-    text.trim() === "" ? undefined : read(text, isEnding, decoder.event)
+    text.trim() === "" ? undefined : read(text, isEnding, decoder)
   return {
     push: (text) => {
       if (document !== undefined) return document.push(text)
@@ -170,7 +170,7 @@ const whole = (decoder: Decoder, limits: Limits): Frames => {
     },
     end: () => {
       const source = pieces.join("")
-      return source.startsWith("[") ? readList(source, decoder) : read(source, true, decoder.whole)
+      return source.startsWith("[") ? readList(source, decoder) : read(source, true, decoder, decoder.whole)
     }
   }
 }
@@ -192,10 +192,16 @@ const failure = (source: string, decoder: Decoder): Fault | undefined => {
   return decoder.failed(isFields(value) ? value : {})
 }
 
-// Skips text that is not JSON within a reply. At its end, such text means that the reply was cut.
-const read = (source: string, isEnding: boolean, use: (value: Fields) => Fault | undefined): Fault | undefined => {
+// Text that is not JSON means at the end of a body that the reply was cut, and behind the end of a reply nothing.
+const read = (
+  source: string,
+  isEnding: boolean,
+  decoder: Decoder,
+  use: (value: Fields) => Fault | undefined = decoder.event
+): Fault | undefined => {
   const value = parse(source)
   if (isFields(value)) return use(value)
+  if (decoder.hasEnded()) return undefined
   return value === undefined && isEnding ? { reason: "incomplete" } : unreadable
 }
 

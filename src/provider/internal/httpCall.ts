@@ -40,7 +40,7 @@ import {
   toError
 } from "./providerFault.ts"
 import { type Decoder, type Framing, make as makeFrames } from "./frames.ts"
-import { isFields, parse } from "./readFields.ts"
+import { type Fields, isFields, parse } from "./readFields.ts"
 import { isSubstance, Reply } from "./replyParts.ts"
 import { requestIdOf, wordsOf } from "./vendorWords.ts"
 
@@ -261,11 +261,18 @@ const read = Effect.fnUntraced(function* (
 const reader = (vendor: Vendor, reply: Reply, bound: Bound, limits: Limits) => {
   const explained = (fault: Fault | undefined, value: unknown) => fault && { ...fault, vendor: wordsOf(value) }
   const decoder = vendor.decoder(reply)
+  // A reply that has ended is whole, whatever its vendor sends behind it.
+  const beforeEnd = (use: (value: Fields) => Fault | undefined) => (value: Fields) => {
+    if (reply.isFinished) return undefined
+    const hadEnded = decoder.hasEnded()
+    const fault = use(value)
+    return hadEnded ? undefined : explained(fault, value)
+  }
   const frames = makeFrames(
     vendor.framing,
     {
-      event: (value) => (reply.isFinished ? undefined : explained(decoder.event(value), value)),
-      failed: (value) => (reply.isFinished ? undefined : explained(decoder.failed(value), value)),
+      event: beforeEnd(decoder.event),
+      failed: beforeEnd(decoder.failed),
       whole: (value) => explained(decoder.whole(value), value),
       end: decoder.end,
       hasEnded: decoder.hasEnded
