@@ -28,7 +28,7 @@ import type { ContextSchema } from "./internal/agent/team.ts"
 import { attempt } from "./kit/foreignCode.ts"
 import { type Json, jsonObject, type JsonObject } from "./kit/json.ts"
 import { perObject } from "./kit/perObject.ts"
-import { resolve, withDates, withDefinitions } from "./kit/jsonSchema.ts"
+import { valueSchema } from "./kit/jsonSchema.ts"
 import { timeSpan } from "./kit/time.ts"
 import type { Markup } from "./internal/words/markup.ts"
 import { AgentConfigInvalid, type ProgramError } from "./KernelError.ts"
@@ -488,11 +488,7 @@ const isOfContext = (instructions: AnyOptions["instructions"]): instructions is 
 const answerOf = (output: Schema.ConstraintDecoder<unknown>): Schema.ConstraintDecoder<unknown> =>
   attempt(() => (Schema.isSchema(output) ? Schema.fromJsonString(Schema.toCodecJson(output)) : output), output)
 
-const schemaOf = (output: Schema.Constraint) => () => {
-  const { definitions, schema } = withDates(output, Schema.toJsonSchemaDocument(output))
-  // Some servers require a `type` at the root, not a `$ref`.
-  return withDefinitions(resolve(schema, { $defs: jsonObject(definitions) }), definitions)
-}
+const schemaOf = (output: Schema.Constraint) => () => valueSchema(output)
 
 export {
   /**

@@ -66,7 +66,7 @@ import type {
   ScheduleOptions,
   SubmitOptions
 } from "./RunOptions.ts"
-import type { Answer, OpenQuestion, RunResult, RunState } from "./RunState.ts"
+import type { GivenAnswer, OpenQuestion, RunResult, RunState } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
@@ -246,7 +246,8 @@ export const questions = Effect.fn("Kernel.questions")(function* (
 })
 
 /**
- * Records a person's decisions about the waiting calls of a run or its tasks.
+ * Records a person's decisions about the waiting calls of a run or its tasks, and the results of external calls:
+ * `{ callId, output }` or `{ callId, error }`.
  *
  * Nothing runs here: a `RunWorker` that has the agent picks the run up at once, or `resume` continues it. Without
  * answers, a paused run is only offered to workers again. A run that a process still runs without a worker is not disturbed:
@@ -260,7 +261,7 @@ export const questions = Effect.fn("Kernel.questions")(function* (
  */
 export const answer = Effect.fn("Kernel.answer")(function* (
   runId: string,
-  answers: ReadonlyArray<Answer>,
+  answers: ReadonlyArray<GivenAnswer>,
   options: AnswerOptions = {}
 ): Effect.fn.Return<void, AnswerError, RunStore.RunStore> {
   yield* Queue.answer(yield* RunStore.RunStore, runId, answers, options)

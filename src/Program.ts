@@ -203,8 +203,16 @@ export function call<Input, D>(
   skill: Made<string, Input, unknown, unknown, unknown, D>,
   input: Input
 ): Effect.Effect<unknown, CallFailed | InvalidArguments, Program | D> {
-  const { name } = skill
-  return Effect.flatMap(skill.encode(input), (input) => made({ label: name, name, input }))
+  const { name, output } = skill
+  const result = Effect.flatMap(skill.encode(input), (input) => made({ label: name, name, input }))
+  if (output === undefined) return result
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(output))
+  return Effect.flatMap(result, (json) =>
+    Effect.mapError(
+      decode(json),
+      ({ message }) => new CallFailed({ call: name, error: "OutputInvalid", detail: message })
+    )
+  )
 }
 
 /**

@@ -14,7 +14,7 @@ import type { FinishReason } from "./StreamPart.ts"
 import type * as Usage from "./Usage.ts"
 
 export type { Answerers, Caller } from "./Caller.ts"
-export type { Answer, OpenQuestion, Question } from "./internal/words/question.ts"
+export type { Answer, GivenAnswer, OpenQuestion, Question } from "./internal/words/question.ts"
 
 // ---------------------------------------------------------------- models
 

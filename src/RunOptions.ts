@@ -14,7 +14,7 @@ import type { JsonObject } from "./kit/json.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
 import type { ProviderShape } from "./Provider.ts"
-import type { Answer, Caller, RunRecord } from "./RunState.ts"
+import type { Caller, GivenAnswer, RunRecord } from "./RunState.ts"
 
 /**
  * The input of a run: text, media, contents, or a list of them.
@@ -174,7 +174,7 @@ export interface Resumption {
    */
   readonly recover?: { readonly [callId: string]: Recovery } | undefined
   /** Answers to open questions. Questions without an answer stay open, and the run pauses again. */
-  readonly answers?: ReadonlyArray<Answer> | undefined
+  readonly answers?: ReadonlyArray<GivenAnswer> | undefined
   /** The caller who gives the answers. See `AnswerOptions.caller`. */
   readonly caller?: Caller | undefined
   /** Prepare the open turn again instead of asking the model with the stored prompt. Default: false. */

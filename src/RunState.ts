@@ -25,6 +25,7 @@ export type {
   Caller,
   ErrorInfo,
   ForkedFrom,
+  GivenAnswer,
   ModelArgs,
   OpenQuestion,
   Outcome,
@@ -81,6 +82,11 @@ export const isCopied = (state: Pick<RunState, "forkedFrom">, revision: number):
  * @since 0.1.0
  */
 export const turnCount = (state: RunState): number => turnLog(state).length
+
+export {
+  /** Returns an answer in its recorded form: the result of an external call approves it, and its failure declines it. */
+  decisionOf
+} from "./internal/words/question.ts"
 
 /**
  * Returns the state of the run whose loop this fiber works for: in a provider the run that it replies for, in a skill the

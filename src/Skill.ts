@@ -9,16 +9,18 @@
  */
 
 import type * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
+import * as Schema from "effect/Schema"
 import type { CallError, Effects } from "./Call.ts"
 import type { Caller } from "./Caller.ts"
 import type { DialectName } from "./Dialect.ts"
-import type { Json, JsonObject } from "./kit/json.ts"
+import { type Json, type JsonObject, jsonObject } from "./kit/json.ts"
+import { valueSchema } from "./kit/jsonSchema.ts"
 import { encoder, explain } from "./internal/skill/failureText.ts"
 import { faultOf } from "./internal/skill/skillFault.ts"
 import * as Input from "./internal/skill/skillInput.ts"
@@ -230,6 +232,8 @@ export interface Made<
   readonly decode: (input: JsonObject) => Effect.Effect<Input, InvalidArguments, D>
   /** Encodes an input as a model writes it. Needs the services of its schema only. */
   readonly encode: (input: Input) => Effect.Effect<JsonObject, InvalidArguments, D>
+  /** The Schema of its result, which is JSON. Absent: the result is any that a skill may return. */
+  readonly output?: Schema.ConstraintCodec<Output, unknown>
   readonly "~kernai/Skill": {
     readonly _Input: (_: Input) => Input
     readonly _Output: (_: never) => Output
@@ -440,6 +444,65 @@ export const hosted = <const Name extends string>(
   name,
   hosted: options.tools
 })
+
+/**
+ * Creates a skill that somebody else runs: a page, a person's device, or another process.
+ *
+ * A call of it rests the run until `Kernel.answer(runId, [{ callId, output }])` gives its result, or `{ callId, error }`
+ * its failure. `Kernel.questions` lists it with the JSON Schema of the result as `asking.output`. A result that does not
+ * fit is refused. With `within`, a call without a result fails after that time.
+ *
+ * @example
+ * const photo = Skill.external("photo", {
+ *   description: "Takes a photo on the user's phone",
+ *   input: Schema.Struct({ of: Schema.String }),
+ *   output: Schema.Struct({ url: Schema.String })
+ * })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const external = <
+  const Name extends string,
+  S extends Schema.Constraint,
+  O extends Schema.ConstraintCodec<unknown, unknown>
+>(
+  name: Name,
+  options: Pick<Options, "annotations" | "description" | "effects" | "requires"> & {
+    readonly input: S
+    readonly output: O
+    readonly within?: Duration.Input | undefined
+  }
+): Made<
+  Name,
+  S["Type"],
+  O["Type"],
+  S["DecodingServices"] | S["EncodingServices"],
+  Json,
+  S["DecodingServices"] | S["EncodingServices"]
+> => {
+  const { description, output, within, ...rest } = options
+  const json = Schema.toCodecJson(output)
+  const decode = Schema.decodeUnknownEffect(json)
+  const encode = Schema.encodeUnknownEffect(json)
+  const asked = Input.lazy(() => jsonObject(valueSchema(output)))
+  const skill = make(name, {
+    // A call that was in flight only asks again.
+    effects: "idempotent",
+    ...rest,
+    description,
+    execute: Effect.fnUntraced(function* (_, { ask }: CallScope) {
+      if (ask === undefined) return yield* Effect.fail("nobody can run it here")
+      const limit =
+        within === undefined ? {} : { answerBy: (yield* Clock.currentTimeMillis) + Duration.toMillis(within) }
+      const reply = yield* ask({ message: description, output: asked(), ...limit })
+      if (reply._tag !== "Accepted") return yield* Effect.fail("reason" in reply ? reply.reason : "it was not run")
+      // Without the fields that its Schema does not have.
+      return yield* encode(yield* decode(reply.output))
+    })
+  })
+  return Object.assign(skill, { output })
+}
 
 /**
  * Creates a skill whose input is described by a JSON Schema, such as one of a foreign source. The input reaches

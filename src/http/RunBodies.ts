@@ -172,29 +172,37 @@ export const OpenQuestion = Schema.Struct({
   agents: Schema.Array(Schema.String)
 })
 
+/** A decision about a waiting call. */
+const Decision = Schema.Struct({
+  callId: Schema.String,
+  approved: Schema.Boolean,
+  reason: Schema.optionalKey(Schema.String),
+  input: Schema.optionalKey(Schema.Json),
+  /** The values of the form that the call asks for. */
+  values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  /** True if the question was dismissed without a decision; `approved` is then false. */
+  dismissed: Schema.optionalKey(Schema.Boolean)
+})
+
+/** The result of an external call, as its `asking.output` describes it, or its failure. */
+const External = [
+  Schema.Struct({ callId: Schema.String, output: Schema.Json }),
+  Schema.Struct({ callId: Schema.String, error: Schema.String })
+] as const
+
 /**
- * Decisions about waiting calls. With `revision`, they are rejected if the run is at another revision.
+ * Decisions about waiting calls, and results of external calls. With `revision`, they are rejected if the run is at
+ * another revision.
  *
  * @category schemas
  * @since 0.1.0
  */
 export const Answers = Schema.Struct({
-  answers: Schema.Array(
-    Schema.Struct({
-      callId: Schema.String,
-      approved: Schema.Boolean,
-      reason: Schema.optionalKey(Schema.String),
-      input: Schema.optionalKey(Schema.Json),
-      /** The values of the form that the call asks for. */
-      values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-      /** True if the question was dismissed without a decision; `approved` is then false. */
-      dismissed: Schema.optionalKey(Schema.Boolean)
-    })
-  ),
+  answers: Schema.Array(Schema.Union([Decision, ...External])),
   revision: Schema.optionalKey(Schema.Int)
 })
 /**
- * Decisions about waiting calls.
+ * Decisions about waiting calls, and results of external calls.
  *
  * @category models
  * @since 0.1.0

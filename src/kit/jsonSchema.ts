@@ -11,7 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 import * as SchemaParser from "effect/SchemaParser"
-import { type JsonObject, isRecord, own } from "./json.ts"
+import { type JsonObject, isRecord, jsonObject, own } from "./json.ts"
 import { shorten } from "./text.ts"
 
 /** Follows `$ref`s to the schema they lead to. */
@@ -85,6 +85,12 @@ export const withDates = (schema: Schema.Constraint, { definitions, schema: root
   const copy = structuredClone({ schema: root, definitions })
   mark(schema.ast, copy.schema, { definitions: copy.definitions, seen: new Set() })
   return copy
+}
+
+/** Returns the JSON Schema of a value. Some servers require a `type` at its root, so the root is no reference. */
+export const valueSchema = (schema: Schema.Constraint): Record<string, unknown> => {
+  const document = withDates(schema, Schema.toJsonSchemaDocument(schema))
+  return withDefinitions(resolve(document.schema, { $defs: jsonObject(document.definitions) }), document.definitions)
 }
 
 /** How deep references and nesting are followed. Deeper parts are `any`. */

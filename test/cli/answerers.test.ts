@@ -41,4 +41,28 @@ describe("kernai runs approve", () => {
       assert.strictEqual((yield* approve("--by", "Ada", "--role", "finance")).code, 0)
     }).pipe(Effect.scoped)
   )
+
+  it.live("gives the result of an external call by --output, and refuses one that does not fit", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "runs.db")
+      const photo = Skill.external("photo", {
+        description: "Takes a photo",
+        input: Schema.Struct({}),
+        output: Schema.Struct({ url: Schema.String })
+      })
+      const agent = Agent.make({ instructions: "", model: "m", skills: [photo] })
+      const provider = MockProvider.make(command("photo", {}))
+      const services = Kernel.layerNoProvider.pipe(
+        Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer()]),
+        Layer.provide(Layer.merge(SqlRunStore.layerSqlite(file), MediaStore.layerMemory))
+      )
+      yield* Effect.flip(Effect.provide(Kernel.run(agent, "Go.", { provider, runId: "r" }), services))
+      const approve = (output: string) =>
+        kernai(["runs", "approve", "r", "--store", `sqlite:${file}`, "--output", output])
+      const misfit = yield* approve(`{"url":5}`)
+      assert.deepStrictEqual([misfit.code, misfit.out], [1, ""])
+      assert.include(misfit.error, "the output does not fit its schema")
+      assert.strictEqual((yield* approve(`{"url":"https://a/b.png"}`)).code, 0)
+    }).pipe(Effect.scoped)
+  )
 })

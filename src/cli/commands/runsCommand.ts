@@ -14,6 +14,7 @@ import {
   answerFlags,
   input,
   values,
+  output,
   cancelFlags,
   followFlags,
   checkFlags,
@@ -62,7 +63,7 @@ const imported = Command.make("import", importFlags, (input) =>
   Command.withShortDescription("Read runs from a file")
 )
 
-const approve = Command.make("approve", { ...answerFlags, input, values }, (input) =>
+const approve = Command.make("approve", { ...answerFlags, input, output, values }, (input) =>
   Effect.flatMap(acting, (module) => module.answer(true, input))
 ).pipe(
   Command.withDescription(

@@ -91,10 +91,13 @@ export const answerFlags = {
 export const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
 export const values = Shared.optionalText("values", "json", "The values of the form that one call asks for")
 
+export const output = Shared.optionalText("output", "json", "The result of one call that somebody else runs")
+
 /** The values of the flags of `approve` and `deny`. */
 export type AnswerFlags = Shared.Values<typeof answerFlags> & {
   readonly input?: string | undefined
   readonly values?: string | undefined
+  readonly output?: string | undefined
 }
 
 export const cancelFlags = {

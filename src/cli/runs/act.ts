@@ -52,6 +52,7 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
   const screen = yield* Screen
   const input = decision.input === undefined ? {} : { input: yield* inputOf(decision.input) }
   const values = decision.values === undefined ? {} : { values: yield* valuesOf(decision.values) }
+  const output = decision.output === undefined ? {} : { output: yield* outputOf(decision.output) }
   yield* inStore(decision, (id) =>
     Effect.gen(function* () {
       yield* storedAt(yield* RunStore, id, revision)
@@ -66,10 +67,12 @@ export const answer = Effect.fnUntraced(function* (approved: boolean, decision: 
         by,
         ...(reason === undefined ? {} : { reason }),
         ...input,
-        ...values
+        ...values,
+        ...output
       }))
       if ("input" in input && answers.length > 1) return yield* usage("--input needs the id of one call")
       if ("values" in values && answers.length > 1) return yield* usage("--values needs the id of one call")
+      if ("output" in output && answers.length > 1) return yield* usage("--output needs the id of one call")
       const caller = { id: by, ...(role.length === 0 ? {} : { roles: role }) }
       yield* Kernel.answer(id, answers, { caller, workerId: "cli", ...at(revision) })
       const left = questions.length - answers.length
@@ -88,6 +91,11 @@ const Values = Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
 
 const valuesOf = (text: string) =>
   Effect.mapError(Schema.decodeUnknownEffect(Values)(text), () => usage("--values must be a JSON object"))
+
+const outputOf = (text: string) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))(text), () =>
+    usage("--output must be JSON")
+  )
 
 // A skill takes an object, a protocol a text.
 const Input = Schema.fromJsonString(Schema.Union([Schema.Record(Schema.String, Schema.Json), Schema.String]))

@@ -8,7 +8,7 @@ import { plain } from "../../kit/json.ts"
 import type { LiveEvent } from "../../store-kit/Follow.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Resumption as HowToResume } from "../../RunOptions.ts"
-import type { Answer as AnswerOfPerson } from "../../RunState.ts"
+import { type Answer as AnswerOfPerson, decisionOf } from "../../RunState.ts"
 
 // The type keeps the message complete: a field that an answer gets is needed here, too.
 const answerFields = {
@@ -18,6 +18,7 @@ const answerFields = {
   by: Schema.optionalKey(Schema.String),
   input: Schema.optionalKey(Schema.Json),
   values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+  output: Schema.optionalKey(Schema.Json),
   dismissed: Schema.optionalKey(Schema.Boolean)
 } satisfies { readonly [field in keyof AnswerOfPerson]-?: unknown }
 
@@ -46,7 +47,7 @@ export const Resumption = Schema.Struct({
 
 /** Returns the options of a resume as a message, without options that are not set. */
 export const resumption = ({ answers, caller, context, recover, rewind }: HowToResume): typeof Resumption.Type => ({
-  ...(answers === undefined ? {} : { answers }),
+  ...(answers === undefined ? {} : { answers: answers.map(decisionOf) }),
   ...(caller === undefined ? {} : { caller }),
   ...(context === undefined ? {} : { context }),
   ...(recover === undefined ? {} : { recover }),

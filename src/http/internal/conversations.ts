@@ -10,13 +10,13 @@ import type * as Scope from "effect/Scope"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import * as ChatHistory from "../../ChatHistory.ts"
-import type { Json, JsonObject } from "../../kit/json.ts"
 import { sha256 } from "../../kit/sha256.ts"
 import * as EmbeddedMedia from "../../store-kit/EmbeddedMedia.ts"
 import type { Message } from "../../Message.ts"
 import { Conflict, type HttpProblem, Invalid, NotFound } from "../HttpProblem.ts"
 import type { Head, Start } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
+import type { Answers } from "../RunBodies.ts"
 import { decisionOf } from "./plainAnswer.ts"
 
 /** The answering run, and the revision up to which the page has it. */
@@ -25,15 +25,8 @@ export interface Answering {
   readonly after: number
 }
 
-/** A decision about a call. */
-export interface Decision {
-  readonly callId: string
-  readonly approved: boolean
-  readonly reason?: string
-  readonly input?: Json
-  readonly values?: JsonObject
-  readonly dismissed?: boolean
-}
+/** A decision about a call, or the result of an external one. */
+export type Decision = Answers["answers"][number]
 
 /**
  * An id that a client chose, in any characters. It is escaped in the names of runs, and the client sees its own.

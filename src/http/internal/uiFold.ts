@@ -168,6 +168,8 @@ export class UiFold {
       this.#asked.add(callId)
       const isKnown = this.#known.has(callId)
       this.#known.set(callId, { name, input: question.input })
+      // The page runs the call itself and sends its result.
+      if (asking?.output !== undefined) return isKnown ? [] : [available(callId, name, question.input)]
       const request = chunk("tool-approval-request", { approvalId: callId, toolCallId: callId, reason })
       const form = asking === undefined ? [] : [data("form", callId, { ...asking })]
       return [...(isKnown ? [] : [available(callId, name, question.input)]), ...form, request]

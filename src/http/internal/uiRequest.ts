@@ -19,6 +19,9 @@ const Part = Schema.Struct({
   mediaType: Schema.optionalKey(Schema.String),
   filename: Schema.optionalKey(Schema.NullishOr(Schema.String)),
   state: Schema.optionalKey(Schema.String),
+  toolCallId: Schema.optionalKey(Schema.String),
+  output: Schema.optionalKey(Schema.Json),
+  errorText: Schema.optionalKey(Schema.String),
   approval: Schema.optionalKey(
     Schema.Struct({
       id: Schema.String,
@@ -73,10 +76,13 @@ export const askedIn = ({
     : Effect.fail(new Invalid({ detail: "the last message is not from the user and holds no decision" }))
 }
 
+/** Returns the decision about a call, or the result that a page gives. The results of other calls are left out later. */
 const decisionOf = (
-  { approval, state }: typeof Part.Type,
+  { approval, errorText: error, output, state, toolCallId: callId }: typeof Part.Type,
   values: NonNullable<UiRequest["values"]>
 ): ReadonlyArray<Decision> => {
+  if (callId !== undefined && state === "output-available" && output !== undefined) return [{ callId, output }]
+  if (callId !== undefined && state === "output-error" && error !== undefined) return [{ callId, error }]
   if (state !== "approval-responded" || approval?.approved === undefined) return []
   const { approved, id, reason } = approval
   const filled = own(values, id)

@@ -59,7 +59,7 @@ export class CallAsks implements Required<Pick<CallScope, "answered" | "ask" | "
   }
 
   readonly ask = (asking: Asking): Effect.Effect<Reply, AnswerPending> =>
-    asking.isTimer === true
+    asking.isTimer === true || asking.output !== undefined
       ? this.#answer(asking)
       : Effect.flatMap(this.#decide(asking), (decision) =>
           decision._tag === "Denied"
@@ -146,15 +146,16 @@ const isAbout = (question: Question, { callId }: Call, asking: Asking): boolean 
   question.asking !== undefined &&
   JSON.stringify(comparable(question.asking)) === JSON.stringify(comparable(asking))
 
-const comparable = ({ form, message, name, url }: Asking) => ({
+const comparable = ({ form, message, name, output, url }: Asking) => ({
   message,
   name,
   form,
+  output,
   origin: url === undefined ? undefined : (URL.parse(url)?.origin ?? url)
 })
 
-const replyOf = ({ approved, dismissed, reason, values }: Answer): Reply => {
-  if (approved) return { _tag: "Accepted", values: values ?? {} }
+const replyOf = ({ approved, dismissed, output, reason, values }: Answer): Reply => {
+  if (approved) return { _tag: "Accepted", values: values ?? {}, ...(output === undefined ? {} : { output }) }
   if (dismissed === true) return { _tag: "Dismissed" }
   return { _tag: "Declined", ...(reason === undefined ? {} : { reason }) }
 }

@@ -8,9 +8,13 @@ import * as Equal from "effect/Equal"
 import * as Result from "effect/Result"
 import { AnswerRefused, QuestionNotFound } from "../../KernelError.ts"
 import * as FormValues from "../../kit/formValues.ts"
-import type { Answer, Caller, Question, RunState } from "../../RunState.ts"
+import type { Answer, Caller, GivenAnswer, Question, RunState } from "../../RunState.ts"
 import type { RunTree } from "../../store-kit/StoredRuns.ts"
 import { unanswered } from "../state/state.ts"
+import { misfit } from "../../kit/jsonFit.ts"
+import type { JsonObject } from "../../kit/json.ts"
+import { flat, shorten } from "../../kit/text.ts"
+import { decisionOf } from "../words/question.ts"
 import { mayAnswer } from "../../Caller.ts"
 
 /**
@@ -25,8 +29,8 @@ export type Giver = Caller | "kernel" | undefined
  * Each must fit a different open question of the run or its tasks. An answer that a task already has may be repeated,
  * because its writer may have been interrupted before it answered the run itself.
  */
-export const decided = ([root, ...below]: RunTree, answers: ReadonlyArray<Answer>, giver: Giver) =>
-  Effect.suspend(() => Effect.fromResult(checked(root, below, answers, giver)))
+export const decided = ([root, ...below]: RunTree, answers: ReadonlyArray<GivenAnswer>, giver: Giver) =>
+  Effect.suspend(() => Effect.fromResult(checked(root, below, answers.map(decisionOf), giver)))
 
 const checked = (
   root: RunState,
@@ -78,11 +82,24 @@ const decisionOn = (
     return refused("not_allowed", giver === undefined ? unnamed : `'${giver.id}' may not answer this question`)
   }
   const signed = giver === undefined ? answer : { ...answer, by: giver.id }
+  const wrong = asking?.output === undefined ? unasked(signed) : misfitting(asking.output, signed)
+  if (wrong !== undefined) return refused("invalid", wrong)
   if (!signed.approved || asking?.form === undefined) return Result.succeed(signed)
   const values = FormValues.decode(asking.form, signed.values ?? {})
   return Result.isFailure(values)
     ? refused("invalid", `the values do not fit the form: ${values.failure}`)
     : Result.succeed({ ...signed, values: values.success })
+}
+
+const unasked = ({ output }: Answer): string | undefined =>
+  output === undefined ? undefined : "the question takes a decision, not an output"
+
+/** Returns why an answer is no result of an external call. */
+const misfitting = (schema: JsonObject, { approved, output }: Answer): string | undefined => {
+  if (!approved) return undefined
+  if (output === undefined) return "the call is run by somebody else: the answer needs its `output`, or an `error`"
+  const reason = misfit(output, schema)
+  return reason === undefined ? undefined : `the output does not fit its schema: ${shorten(flat(reason), 500)}`
 }
 
 const unnamed = "the question names who may answer, so the answer needs a 'caller'"

@@ -17,7 +17,7 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
-import type { Answer, Delta, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
+import type { Answer, Delta, GivenAnswer, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import type { AnswerOptions } from "../../RunOptions.ts"
@@ -75,7 +75,7 @@ export const withdraw = (
 export const answer = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   runId: string,
-  given: ReadonlyArray<Answer>,
+  given: ReadonlyArray<GivenAnswer>,
   options: Omit<AnswerOptions, "caller"> & { readonly caller?: Giver }
 ): Effect.fn.Return<
   void,

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import type { Message } from "../../Message.ts"
 import type { FinishReason } from "../../StreamPart.ts"
 import type { Usage } from "../../Usage.ts"
-import type { JsonObject } from "../../kit/json.ts"
+import type { Json, JsonObject } from "../../kit/json.ts"
 
 /**
  * A question of a call to a person: to fill in a form, to open a URL, or, with neither, to agree.
@@ -25,6 +25,8 @@ export const Asking = Schema.Struct({
   name: Schema.optionalKey(Schema.String),
   /** The time at which the question is declined unless it was answered, in milliseconds since the epoch. */
   answerBy: Schema.optionalKey(Schema.Finite),
+  /** JSON Schema of the result, for a call that somebody else runs. The answer gives the result as its `output`. */
+  output: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   /** Present if the call waits for that time alone. No person is shown the question. */
   isTimer: Schema.optionalKey(Schema.Literal(true))
 })
@@ -38,13 +40,14 @@ export const Asking = Schema.Struct({
 export interface Asking extends Schema.Schema.Type<typeof Asking> {}
 
 /**
- * The reply of a person: accepted with the values of the form, declined, or dismissed.
+ * The reply of a person: accepted with the values of the form, or with the result of an external call, declined, or
+ * dismissed.
  *
  * @category models
  * @since 0.1.0
  */
 export type Reply =
-  | { readonly _tag: "Accepted"; readonly values: JsonObject }
+  | { readonly _tag: "Accepted"; readonly values: JsonObject; readonly output?: Json }
   | { readonly _tag: "Declined"; readonly reason?: string }
   | { readonly _tag: "Dismissed" }
 

@@ -4,6 +4,7 @@
 
 import * as Schema from "effect/Schema"
 import { lazily, type TypeOf } from "../../kit/schemas.ts"
+import type { Json } from "../../kit/json.ts"
 import * as Storable from "../../kit/storable.ts"
 import { Asking } from "./asking.ts"
 import { Answerers } from "../../Caller.ts"
@@ -17,7 +18,13 @@ import { ownId } from "./messageSchema.ts"
  */
 export interface Question extends TypeOf<typeof question> {}
 
-const asking = lazily(() => Schema.Struct({ ...Asking.fields, form: Schema.optionalKey(Storable.JsonObject) }))
+const asking = lazily(() =>
+  Schema.Struct({
+    ...Asking.fields,
+    form: Schema.optionalKey(Storable.JsonObject),
+    output: Schema.optionalKey(Storable.JsonObject)
+  })
+)
 
 export const question = lazily(() =>
   Schema.Struct({
@@ -61,6 +68,33 @@ export interface OpenQuestion extends Question {
  */
 export interface Answer extends TypeOf<typeof answer> {}
 
+/**
+ * An answer as it is given: a decision, or the result or failure of an external call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type GivenAnswer = Answer | (External & { readonly output: Json }) | (External & { readonly error: string })
+
+/** An answer without a decision. */
+interface External extends Pick<Answer, "callId" | "by"> {
+  readonly approved?: never
+  readonly reason?: never
+  readonly input?: never
+  readonly values?: never
+  readonly dismissed?: never
+}
+
+/** Returns an answer in its recorded form. */
+export const decisionOf = (given: GivenAnswer): Answer => {
+  if (given.approved !== undefined) return given
+  const { by, callId } = given
+  const signed = by === undefined ? { callId } : { callId, by }
+  return "output" in given
+    ? { ...signed, approved: true, output: given.output }
+    : { ...signed, approved: false, reason: given.error }
+}
+
 export const answer = lazily(() =>
   Schema.Struct({
     callId: ownId(),
@@ -71,6 +105,8 @@ export const answer = lazily(() =>
     input: Schema.optionalKey(Storable.Json),
     /** The values of the form that the call asks for (`Question.asking`). */
     values: Schema.optionalKey(Storable.JsonObject),
+    /** The result of an external call (see `Skill.external`). */
+    output: Schema.optionalKey(Storable.Json),
     /** True if the person dismissed the question without a decision; `approved` is then false. */
     dismissed: Schema.optionalKey(Schema.Boolean)
   })
