@@ -9,7 +9,7 @@ import { statSync, writeFileSync } from "node:fs"
 import { setTimeout as sleep } from "node:timers/promises"
 import { basename, join } from "node:path"
 import { createInterface } from "node:readline"
-import { keep } from "../../src/testing/internal/crashRun.ts"
+import { expireLeases, keep } from "../../src/testing/internal/crashRun.ts"
 import { judgeFacts, judgeKept, judgeSame } from "../../src/testing/internal/reliabilityRules.ts"
 import { keyOf } from "../../src/testing/internal/watchedProcess.ts"
 import * as Folders from "../support/folder.ts"
@@ -211,7 +211,7 @@ export const kill = async ({ folder, machine }: Pick<Order, "folder" | "machine"
 
 /** Kills processes at any moment, one after the other on the same runs. */
 export const kills = (count: number, settings: Settings = {}): Promise<Outcome> =>
-  at(settings, async (_, order) => {
+  at(settings, async ({ store }, order) => {
     const random = randomOf(settings.seed ?? Date.now())
     let rounds = 0
     const next = () => ({ ...order, machine: `k${rounds}`, takes: 3 })
@@ -222,6 +222,7 @@ export const kills = (count: number, settings: Settings = {}): Promise<Outcome> 
       await grown(join(order.folder, `${machine.machine}.ledger`), random() * 40_000)
       await sleep(random() * 4)
       await kill(machine, child)
+      await Effect.runPromise(expireLeases(store))
       rounds++
     }
     return { rounds, refused: 0, findings: await finish(next()) }

@@ -157,7 +157,7 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
       state === undefined ? undefined : yield* decide(subject, operator, state, facts, before, sleepers(), own)
     told ||= how?.told ?? false
     findings.push(...(how?.findings ?? []))
-    yield* expireLease(operator)
+    yield* expireLeases(operator)
     const store = yield* opened(place)
     const number = processes.length + 1
     const machine = world.boot(`process ${number}`)
@@ -209,14 +209,13 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
   }
 }, Effect.scoped)
 
-/** Ends the lease of a process that was cut off, as time would: the next process starts much later. */
-const expireLease = Effect.fnUntraced(function* (
+/** Ends the leases of processes that were cut off, as time would: the next process starts much later. */
+export const expireLeases = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape
 ): Effect.fn.Return<void, RunStore.StoreError> {
-  const head = yield* store.head(runId)
-  const lease = Option.getOrUndefined(head)?.lease
-  if (lease?.isLive !== true) return
-  yield* Effect.ignore(store.acquire(runId, { workerId: lease.workerId, lease: 0 }))
+  for (const { lease, runId } of yield* store.list()) {
+    if (lease?.isLive === true) yield* Effect.ignore(store.acquire(runId, { workerId: lease.workerId, lease: 0 }))
+  }
 })
 
 /** Finds what an interrupted process must not leave behind: fibers, and skills that started and never ended. */
