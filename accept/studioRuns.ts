@@ -1,5 +1,6 @@
 /** Runs in the browser: live, failed, stopped, forked, and at every revision. */
 import { BlockParser, Message, RunState } from "../src/index.ts"
+import { seenParts } from "../src/kit/seenText.ts"
 import { completed, openRun, open, picture, place, shown, verdict, type Visit } from "./studioBrowser.ts"
 import { corpus } from "./studioSite.ts"
 import { attempt, type Line } from "./support.ts"
@@ -259,6 +260,12 @@ const forkEdited = (visit: Visit) =>
     )
   })
 
+/** The text with its hidden characters as the page marks them. */
+const marked = (text: string) =>
+  seenParts(text)
+    .map((part) => (typeof part === "string" ? part : part.text))
+    .join("")
+
 const blocks = (visit: Visit) =>
   attempt("the blocks of 40 replies of the corpus are those of the parser, and their text is the reply", async () => {
     const { page, wrong } = await open(visit)
@@ -274,10 +281,10 @@ const blocks = (visit: Visit) =>
       const raw = page.locator("pre.raw")
       await raw.waitFor()
       const { blocks, unclosed } = BlockParser.parse(reply)
-      const expected = [...blocks, ...(unclosed === undefined ? [] : [unclosed])].map(({ content }) => content)
+      const expected = [...blocks, ...(unclosed === undefined ? [] : [unclosed])].map(({ content }) => marked(content))
       const drawn = await page.locator("[aria-label=Blocks] div.span > pre").allTextContents()
       const text = await raw.textContent()
-      if (text === reply && JSON.stringify(drawn) === JSON.stringify(expected)) found += drawn.length
+      if (text === marked(reply) && JSON.stringify(drawn) === JSON.stringify(expected)) found += drawn.length
       else wrong.push(`corpus ${at}: ${JSON.stringify(text?.slice(0, 60))}`)
     }
     await page.close()
