@@ -78,6 +78,18 @@ const fair = (line: string, files: ReadonlyArray<string>): Line => {
   }
 }
 
+/** A test whose figure is the line that it logs after a word. */
+const logged = (line: string, file: string, word: string): Line =>
+  ofFiles(
+    (line, files) => {
+      const ran = vitest(files)
+      const figure = new RegExp(`${word}: (.*)`).exec(ran.stdout)?.[1]
+      return { line, pass: ran.status === 0 && figure !== undefined, figure: `${figure ?? ""}${failures(ran)}` }
+    },
+    line,
+    [file]
+  )
+
 export const doors = async (): Promise<ReadonlyArray<Line>> => [
   await walled(),
   ofFiles(tested, "a question is answered by those whom its policy admits, never by the one who started the run", [
@@ -113,5 +125,9 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(fair, "beside 1,000 runs of a caller that never end, 20 others wait at most twice as long (p95)", [
     "test/worker/fairStores.test.ts"
   ]),
+  ofFiles(tested, "uploads are received in bounded numbers, go to the media store, and leave nothing in memory", [
+    "test/http/uploads.test.ts"
+  ]),
+  logged("64 uploads of 16 MiB at once need less than 100 MiB of heap", "test/http/uploadMemory.test.ts", "uploads"),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

@@ -50,7 +50,15 @@ export interface CallerLimits {
    * Maximum bytes of media that one caller may upload for runs that have not started. Default: 64 MiB.
    */
   readonly uploadBytes: number
-  /** How long uploaded media wait for the start of their run, if the media store is in memory. Default: 10 minutes. */
+  /**
+   * Maximum bytes of media that the server receives at once from all callers, of which one caller has at most half.
+   * Further uploads wait. Default: 32 MiB.
+   */
+  readonly receivedBytes: number
+  /**
+   * How long uploaded media count for their caller if their run does not start. A media store in memory keeps them that
+   * long, and the media of a run that was followed. Default: 10 minutes.
+   */
   readonly uploadTime: Duration.Input
 }
 
@@ -149,8 +157,15 @@ export interface CallerRuns {
   readonly answer: (runId: string, answers: Bodies.Answers) => Effect.Effect<void, HttpProblem>
   readonly cancel: (runId: string, reason?: string) => Effect.Effect<void, HttpProblem>
   readonly result: (runId: string) => Effect.Effect<Bodies.Result, HttpProblem>
-  /** Stores a medium of a run, which may start later. */
-  readonly putMedia: (runId: string, media: Media) => Effect.Effect<StoredMedia, HttpProblem>
+  /**
+   * Receives and stores a medium for a run, which may start later. Waits while the server receives too many bytes; a
+   * medium of unknown length counts as the largest one.
+   */
+  readonly putMedia: (
+    runId: string,
+    length: number | undefined,
+    media: Effect.Effect<Media, HttpProblem>
+  ) => Effect.Effect<StoredMedia, HttpProblem>
   /** Opens the media of a root run of the caller. */
   readonly mediaOf: (rootRunId: string) => Effect.Effect<MediaStoreShape, HttpProblem, Scope.Scope>
   readonly getMedia: (

@@ -3,6 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
+import { Limits } from "../../Limits.ts"
 import * as Media from "../../Media.ts"
 import { isEnded } from "../../RunStore.ts"
 import { CurrentCaller } from "../Access.ts"
@@ -10,6 +11,7 @@ import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns, ServedRuns } from "../ServedRuns.ts"
 import type * as Bodies from "../RunBodies.ts"
 import * as Positions from "./position.ts"
+import { lengthOf, receiveBody } from "./receiveBody.ts"
 import * as Sse from "./sse.ts"
 
 /** Runs an operation on the runs of the caller of the request. */
@@ -63,8 +65,9 @@ export const putMedia = (own: Own, name: string, request: HttpServerRequest) =>
       const type = request.headers["content-type"]?.split(";", 1)[0]?.trim() ?? ""
       if (!/^[\w.+-]+\/[\w.+-]+$/.test(type))
         return yield* new Invalid({ detail: "the content type of the request is missing or malformed" })
-      const bytes = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
-      const { id, kind, mimeType } = yield* runs.putMedia(name, Media.fromBytes(bytes, type))
+      const { fetchedBytes } = yield* Limits
+      const media = Effect.map(receiveBody(request, fetchedBytes), (bytes) => Media.fromBytes(bytes, type))
+      const { id, kind, mimeType } = yield* runs.putMedia(name, lengthOf(request), media)
       return { id, kind, mimeType }
     })
   )

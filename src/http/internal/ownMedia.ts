@@ -1,27 +1,13 @@
 /**
- * Media that callers store and read.
+ * Media that callers read.
  */
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { Media } from "../../Media.ts"
 import type { StoredMedia } from "../../MediaStore.ts"
-import type { Caller } from "../Access.ts"
 import { type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type { ServerResources } from "./serverResources.ts"
 import { asProblem } from "../HttpProblem.ts"
-
-/** Stores a medium of a run. */
-export const putMedia = (
-  { uploads }: ServerResources,
-  caller: Caller,
-  runId: string,
-  media: Media
-): Effect.Effect<StoredMedia, HttpProblem> => {
-  const stored = Effect.flatMap(uploads.open(runId), (store) => asProblem(runId)(store.put(media)))
-  const bytes = media.source._tag === "Bytes" ? media.source.bytes.byteLength : 0
-  return Effect.scoped(uploads.counted(caller.id, runId, bytes, stored))
-}
 
 /** Reads a medium that a run of a tree stored or received. Media of the application are not found. */
 export const getMedia = (

@@ -14,7 +14,7 @@ import type * as Bodies from "../RunBodies.ts"
 import type { CallerRuns, FollowAt } from "../ServedRuns.ts"
 import type { ServerResources } from "./serverResources.ts"
 import { bodyOf, listOf } from "./ownList.ts"
-import { getMedia, putMedia } from "./ownMedia.ts"
+import { getMedia } from "./ownMedia.ts"
 import * as Positions from "./position.ts"
 import { asProblem } from "../HttpProblem.ts"
 import { resultOf } from "./ownResult.ts"
@@ -57,7 +57,7 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
         asProblem(runId)(onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
       ),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, resources.agents)),
-    putMedia: (name, media) => putMedia(resources, caller, idOf(name), media),
+    putMedia: (name, bytes, media) => resources.uploads.receive(caller.id, idOf(name), bytes, media),
     mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => resources.uploads.open(rootRunId)),
     getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(resources, rootRunId, id))
   }
@@ -94,14 +94,15 @@ const orMissing =
     Option.match(found, { onNone: () => Effect.fail(new NotFound({ what: "run", id })), onSome: Effect.succeed })
 
 const following = (
-  { store }: ServerResources,
+  { store, uploads }: ServerResources,
   runId: string,
   { position = Positions.start, until }: FollowAt,
   shown: ((event: RunEvent) => RunEvent | undefined) | undefined
 ): Stream.Stream<RunEvent, HttpProblem> => {
-  const events = follow(store, runId, { after: position.after, until }, new Received(position.received)).pipe(
+  const stored = follow(store, runId, { after: position.after, until }, new Received(position.received)).pipe(
     Stream.catch((error) => Stream.fromEffect(asProblem(runId)(Effect.fail(error))))
   )
+  const events = Stream.unwrap(Effect.as(uploads.follow(runId), stored))
   return shown === undefined
     ? events
     : Stream.filterMap(events, (event) => Result.fromNullishOr(shown(event), () => undefined))

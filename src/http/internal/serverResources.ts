@@ -80,6 +80,7 @@ const defaults: CallerLimits = {
   connections: 10_000,
   bodyBytes: 4 * 1024 * 1024,
   uploadBytes: 64 * 1024 * 1024,
+  receivedBytes: 32 * 1024 * 1024,
   uploadTime: "10 minutes"
 }
 

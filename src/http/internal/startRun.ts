@@ -25,21 +25,16 @@ export const start = Effect.fnUntraced(function* (
   }
   const context = yield* contextOf(resources, caller, agent, request)
   const runId = runIdOf(caller, request.runId ?? (yield* Kernel.newRunId))
-  // Keeps media that were uploaded for this run until its worker holds them.
-  const submitted = Effect.gen(function* () {
-    yield* resources.uploads.open(runId)
-    yield* asProblem(runId)(
-      resources.submit(agent.name, request.input, {
-        runId,
-        history: request.history,
-        context,
-        caller: stored(caller)
-      })
-    )
-    yield* resources.uploads.started(runId)
-    yield* resources.take(runId)
-  })
-  yield* Effect.scoped(submitted)
+  yield* asProblem(runId)(
+    resources.submit(agent.name, request.input, {
+      runId,
+      history: request.history,
+      context,
+      caller: stored(caller)
+    })
+  )
+  yield* resources.uploads.started(runId)
+  yield* resources.take(runId)
   return runId
 })
 

@@ -20,8 +20,8 @@ import { CurrentClaim, type RunClaim } from "../run/claim.ts"
 import { type DueRuns, defer } from "./dueRuns.ts"
 import type { Asked, Claim, Next, Options, RunDriver, Runnable, TakeUpError } from "./driverModel.ts"
 import type { Holder } from "./lease.ts"
-import type { Places } from "./driverPlaces.ts"
-import type { Parties } from "./turns.ts"
+import type { Places } from "../../kit/sharedPlaces.ts"
+import type { Parties } from "../../kit/turns.ts"
 
 /** A driver with what its process knows of runs. */
 export interface Driver<R> extends RunDriver, Holder {

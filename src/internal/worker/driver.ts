@@ -24,8 +24,8 @@ import type { Asked, Claim, Driven, Next, Options, Runnable } from "./driverMode
 import * as DueRuns from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { isTaken } from "./lease.ts"
-import * as Places from "./driverPlaces.ts"
-import type { Parties } from "./turns.ts"
+import * as Places from "../../kit/sharedPlaces.ts"
+import type { Parties } from "../../kit/turns.ts"
 import { answerBy, declineLate } from "./questionDeadlines.ts"
 import { isPassing, patience } from "./retries.ts"
 

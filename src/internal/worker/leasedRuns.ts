@@ -27,7 +27,7 @@ import * as DueRuns from "./dueRuns.ts"
 import { type Leases, acquire } from "./lease.ts"
 import { deadlineIn } from "./questionDeadlines.ts"
 import { tasksOf } from "./retries.ts"
-import * as Turns from "./turns.ts"
+import * as Turns from "../../kit/turns.ts"
 import { type Options, leaseDefault, problem } from "./workerOptions.ts"
 
 /** A worker, which gets runs by leases. */
@@ -230,7 +230,7 @@ const passOver = <R>({ beyond, passedOver }: State<R>, parties: Turns.Parties, r
 const refill = <R>(worker: State<R>, nextPage: Effect.Effect<void>): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { beyond, driver, passedOver } = worker
-    const turn = passedOver.next(driver.places.admits)
+    const turn = passedOver.next((parties) => driver.places.admits(parties))
     if (turn !== undefined) {
       worker.isPollCut ||= beyond.delete(JSON.stringify(turn.parties))
       return Effect.andThen(checked(worker, turn.item), refill(worker, nextPage))

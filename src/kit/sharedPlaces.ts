@@ -1,28 +1,33 @@
 /**
- * The places of a driver: how many runs it drives at once, and who takes the next one.
+ * Places that are shared between parties, such as the callers of a server: who takes the next one.
  *
  * A party takes another place only while it holds few places compared to those that are free, so that other parties find
- * one even if its runs never end. Parties that wait take turns.
+ * one even if its work never ends. Parties that wait take turns.
  */
 
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import * as Turns from "./turns.ts"
 
-/** The places of a driver. */
+/** Places that are free or held. */
 export interface Places {
   /** Returns whether all places are taken. */
   readonly isFull: () => boolean
-  /** Returns whether a run of these parties may take a place now. */
-  readonly admits: (parties: Turns.Parties) => boolean
+  /** Returns whether work for these parties may take its places now. Default: one place. */
+  readonly admits: (parties: Turns.Parties, count?: number) => boolean
   /** Waits until a place becomes free. One that became free since the last wait ends it at once. */
   readonly freed: Effect.Effect<void>
-  /** Holds a place during the work. Waits for its turn first. */
-  readonly hold: <A, E, R>(parties: Turns.Parties, work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Holds places during the work, all of them for work that is larger. Waits for its turn first. Default: one place. */
+  readonly hold: <A, E, R>(
+    parties: Turns.Parties,
+    work: Effect.Effect<A, E, R>,
+    count?: number
+  ) => Effect.Effect<A, E, R>
 }
 
-/** A fiber that waits for a place. */
+/** A fiber that waits for places. */
 interface Waiter {
+  readonly count: number
   readonly turn: Latch.Latch
   isAdmitted: boolean
 }
@@ -36,21 +41,22 @@ export const make = (size: number, share: number): Places => {
   const perFree = share / (1 - share)
   let free = size
 
-  const admits: Places["admits"] = (parties) =>
-    free >= 1 && keysOf(parties).every((key) => (held.get(key) ?? 0) < free * perFree)
-  const take = (parties: Turns.Parties) => {
-    free--
-    for (const key of keysOf(parties)) held.set(key, (held.get(key) ?? 0) + 1)
+  const admits = (parties: Turns.Parties, count = 1) =>
+    free >= count && keysOf(parties).every((key) => (held.get(key) ?? 0) < free * perFree)
+  const admitsWaiter = (parties: Turns.Parties, { count }: Waiter) => admits(parties, count)
+  const take = (parties: Turns.Parties, count: number) => {
+    free -= count
+    for (const key of keysOf(parties)) held.set(key, (held.get(key) ?? 0) + count)
   }
-  const giveBack = (parties: Turns.Parties) => {
-    free++
+  const giveBack = (parties: Turns.Parties, count: number) => {
+    free += count
     for (const key of keysOf(parties)) {
-      const left = (held.get(key) ?? 0) - 1
+      const left = (held.get(key) ?? 0) - count
       if (left > 0) held.set(key, left)
       else held.delete(key)
     }
-    for (let next = waiters.next(admits); next !== undefined; next = waiters.next(admits)) {
-      take(next.parties)
+    for (let next = waiters.next(admitsWaiter); next !== undefined; next = waiters.next(admitsWaiter)) {
+      take(next.parties, next.item.count)
       next.item.isAdmitted = true
       next.item.turn.openUnsafe()
     }
@@ -58,14 +64,15 @@ export const make = (size: number, share: number): Places => {
   }
   const entered = (
     parties: Turns.Parties,
+    count: number,
     restore: <A, E, R>(wait: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   ) =>
     Effect.suspend(() => {
-      if (admits(parties)) return Effect.sync(() => take(parties))
-      const waiter = { turn: Latch.makeUnsafe(), isAdmitted: false }
+      if (admits(parties, count)) return Effect.sync(() => take(parties, count))
+      const waiter: Waiter = { count, turn: Latch.makeUnsafe(), isAdmitted: false }
       waiters.add(parties, waiter)
       return Effect.onInterrupt(restore(waiter.turn.await), () =>
-        Effect.sync(() => (waiter.isAdmitted ? giveBack(parties) : waiters.remove(parties, waiter)))
+        Effect.sync(() => (waiter.isAdmitted ? giveBack(parties, count) : waiters.remove(parties, waiter)))
       )
     })
 
@@ -77,16 +84,17 @@ export const make = (size: number, share: number): Places => {
       changed.await,
       Effect.sync(() => void changed.closeUnsafe())
     ),
-    hold: (parties, work) =>
-      Effect.uninterruptibleMask((restore) =>
-        Effect.andThen(
-          entered(parties, restore),
+    hold: (parties, work, wanted = 1) =>
+      Effect.uninterruptibleMask((restore) => {
+        const count = Math.min(wanted, size)
+        return Effect.andThen(
+          entered(parties, count, restore),
           Effect.ensuring(
             restore(work),
-            Effect.sync(() => giveBack(parties))
+            Effect.sync(() => giveBack(parties, count))
           )
         )
-      )
+      })
   }
 }
 

@@ -1,8 +1,9 @@
 /**
- * Waiting items that take turns by their parties: each tenant in turn, and within a tenant each of its callers.
+ * Waiting items that take turns by the parties they wait for: each tenant in turn, and within a tenant each of its
+ * callers.
  */
 
-/** The parties of a run, from the widest to the narrowest, such as a tenant and its caller. */
+/** The parties of an item, from the widest to the narrowest, such as a tenant and its caller. */
 export type Parties = ReadonlyArray<string>
 
 /** Items that wait, each for its parties. */
@@ -10,8 +11,8 @@ export interface Turns<A> {
   /** Adds an item behind the other ones of its parties. Returns false if too many of them wait already. */
   readonly add: (parties: Parties, item: A) => boolean
   readonly remove: (parties: Parties, item: A) => void
-  /** Removes and returns the next item whose parties are admitted. */
-  readonly next: (admits: (parties: Parties) => boolean) => Turn<A> | undefined
+  /** Removes and returns the next item that is admitted. Of the items of the same parties, only the first one is asked about. */
+  readonly next: (admits: (parties: Parties, item: A) => boolean) => Turn<A> | undefined
 }
 
 /** An item whose turn it is. */
@@ -65,7 +66,11 @@ const itemsOf = <A>(root: Branch<A>, parties: Parties): Set<A> => {
 }
 
 /** Takes the first item whose parties are admitted, and moves them behind all others. */
-const taken = <A>(branch: Branch<A>, path: Parties, admits: (parties: Parties) => boolean): Turn<A> | undefined => {
+const taken = <A>(
+  branch: Branch<A>,
+  path: Parties,
+  admits: (parties: Parties, item: A) => boolean
+): Turn<A> | undefined => {
   for (const [party, inner] of branch) {
     const turn =
       inner instanceof Set ? first(inner, path, admits) : taken(inner, party === own ? path : [...path, party], admits)
@@ -80,9 +85,13 @@ const taken = <A>(branch: Branch<A>, path: Parties, admits: (parties: Parties) =
   return undefined
 }
 
-const first = <A>(items: Set<A>, parties: Parties, admits: (parties: Parties) => boolean): Turn<A> | undefined => {
-  if (!admits(parties)) return undefined
+const first = <A>(
+  items: Set<A>,
+  parties: Parties,
+  admits: (parties: Parties, item: A) => boolean
+): Turn<A> | undefined => {
   for (const item of items) {
+    if (!admits(parties, item)) return undefined
     items.delete(item)
     return { item, parties }
   }
