@@ -129,5 +129,10 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/uploads.test.ts"
   ]),
   logged("64 uploads of 16 MiB at once need less than 100 MiB of heap", "test/http/uploadMemory.test.ts", "uploads"),
+  logged(
+    "2,000 idle streams, 600 that leave at once and a server that closes",
+    "test/http/manyStreams.test.ts",
+    "streams"
+  ),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

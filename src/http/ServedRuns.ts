@@ -189,6 +189,8 @@ export class ServedRuns extends Context.Service<
     readonly of: (caller: Caller) => CallerRuns
     /** Fails when the store does not respond. */
     readonly health: Effect.Effect<void, Unavailable>
+    /** Ends all streams with the problem `Unavailable`, so that their clients connect again. */
+    readonly close: Effect.Effect<void>
   }
 >()("kernai/http/ServedRuns") {}
 
@@ -209,6 +211,7 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
       agents: options.agents,
       limits: resources.limits,
       of: (caller) => OwnRuns.make(resources, caller),
-      health: ServerResources.health(resources)
+      health: ServerResources.health(resources),
+      close: resources.close
     }))
   )

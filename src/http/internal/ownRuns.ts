@@ -94,7 +94,7 @@ const orMissing =
     Option.match(found, { onNone: () => Effect.fail(new NotFound({ what: "run", id })), onSome: Effect.succeed })
 
 const following = (
-  { store, uploads }: ServerResources,
+  { closed, store, uploads }: ServerResources,
   runId: string,
   { position = Positions.start, until }: FollowAt,
   shown: ((event: RunEvent) => RunEvent | undefined) | undefined
@@ -102,7 +102,7 @@ const following = (
   const stored = follow(store, runId, { after: position.after, until }, new Received(position.received)).pipe(
     Stream.catch((error) => Stream.fromEffect(asProblem(runId)(Effect.fail(error))))
   )
-  const events = Stream.unwrap(Effect.as(uploads.follow(runId), stored))
+  const events = Stream.unwrap(Effect.as(uploads.follow(runId), Stream.interruptWhen(stored, closed)))
   return shown === undefined
     ? events
     : Stream.filterMap(events, (event) => Result.fromNullishOr(shown(event), () => undefined))

@@ -2,6 +2,7 @@
  * The resources that all callers of a server share: its agents, its stores, its worker and its places for followers.
  */
 
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Agents from "../../Agent.ts"
@@ -34,6 +35,10 @@ export interface ServerResources {
     input: Input,
     options: Pick<SubmitOptions, "runId" | "history" | "caller"> & { readonly context: unknown }
   ) => Effect.Effect<string, SubmitError | AgentNotFoundError>
+  /** Fails when the server closes, or once it has. */
+  readonly closed: Effect.Effect<never, Unavailable>
+  /** Ends the streams of all followers, so that they connect again. */
+  readonly close: Effect.Effect<void>
   /** Lets the worker of this process claim a run now, if there is one. */
   readonly take: (runId: string) => Effect.Effect<void>
 }
@@ -55,8 +60,16 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
   const scope = yield* Effect.scope
   const running =
     worker === false ? undefined : yield* RunWorker.start<A, R>({ concurrency: 64, ...worker, agents: options.agents })
+  const closed = Deferred.makeUnsafe<never, Unavailable>()
+  const close = Effect.asVoid(
+    Deferred.fail(closed, new Unavailable({ detail: "the server is closing: connect again" }))
+  )
+  // Before the worker waits for its runs.
+  yield* Effect.addFinalizer(() => close)
   return {
     agents,
+    closed: Deferred.await(closed),
+    close,
     store: yield* RunStore,
     media,
     limits,
