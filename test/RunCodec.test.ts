@@ -161,13 +161,13 @@ describe("a record as text", () => {
     const refused = (format: number) =>
       codec.decodeRecord(line.replace('"format":2', `"format":${format}`)).pipe(Result.flip, Result.getOrThrow)
     assert.strictEqual(
-      refused(3).message,
-      "the store failed to read: format 3 is newer than 2, the newest that this version of kernai reads; update kernai"
+      refused(4).message,
+      "the store failed to read: format 4 is newer than 3, the newest that this version of kernai reads; update kernai"
     )
     assert.match(refused(1).message, /format 1 is older than 2, the oldest that this version of kernai reads/)
-    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":3'))), "format")
+    assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":4'))), "format")
     assert.strictEqual(reasonOf(codec.decodeRecord('{"format":99,"whatever":{}}')), "format")
-    assert.strictEqual(reasonOf(codec.decodeState(['{"format":3}'])), "format")
+    assert.strictEqual(reasonOf(codec.decodeState(['{"format":4}'])), "format")
     assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2,', ""))), "corrupt")
     assert.strictEqual(reasonOf(codec.decodeRecord(line.replace('"format":2', '"format":"2"'))), "corrupt")
   })
@@ -305,7 +305,7 @@ describe("a record as text", () => {
       ["[]", 0, undefined],
       ["[null]", 0, "corrupt"],
       [text.slice(0, -1), 0, "corrupt"],
-      [bare(text).replace('"format":2', '"format":3'), 0, "format"],
+      [bare(text).replace('"format":2', '"format":4'), 0, "format"],
       [bare(text).replace('"turn_started"', '"turn_stirred"'), 1, "corrupt"],
       [bare(text).replace('"launch"', '"leap"'), 7, "corrupt"],
       [bare(text), records.length, undefined],

@@ -3,7 +3,8 @@
  *
  * `<id>.jsonl` is the journal, one line for each append, synced to disk before the append succeeds. `<id>.json` is the
  * head, replaced as a whole and rebuilt when it is behind. Several processes may use one directory: the next revision
- * is claimed with a hard link, which only one of them can create. Ids are escaped to safe file names.
+ * is claimed with a hard link, which only one of them can create. Ids are escaped to safe file names. Runs of one
+ * conversation share their earlier messages in `.histories`, and `<id>.<chunk>.history` says which a run needs.
  *
  * @since 0.1.0
  */
@@ -27,6 +28,7 @@ import {
   movedSince,
   searchWords
 } from "../store-kit/StoreRules.ts"
+import * as SharedHistory from "../store-kit/SharedHistory.ts"
 import * as StateParts from "../store-kit/StateParts.ts"
 import * as RunCodec from "../RunCodec.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
@@ -36,6 +38,7 @@ import { failed } from "./internal/disk.ts"
 import * as FileClock from "./internal/fileClock.ts"
 import * as Head from "./internal/headFile.ts"
 import * as Heads from "./internal/fileHeads.ts"
+import * as Histories from "./internal/fileHistories.ts"
 import * as Journals from "./internal/fileJournal.ts"
 import * as Leases from "./internal/fileLease.ts"
 import * as Log from "./internal/lineLog.ts"
@@ -69,6 +72,7 @@ interface Directory {
   readonly files: FileSystem.FileSystem
   readonly path: string
   readonly journals: ReturnType<typeof Journals.make>
+  readonly histories: Histories.Histories
   readonly heads: ReturnType<typeof Heads.make>
   readonly marks: StateParts.Marks
   readonly followers: Polling.Followers
@@ -82,7 +86,9 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const files = yield* FileSystem.FileSystem
   yield* Effect.catch(files.makeDirectory(path, { recursive: true, mode: 0o700 }), failed("open"))
   const marks = StateParts.marks()
-  const journals = Journals.make(files, path, yield* RunCodec.fromContext, marks)
+  const codec = yield* RunCodec.fromContext
+  const histories = Histories.make(files, path, codec)
+  const journals = Journals.make(files, path, codec, histories, marks)
   const clock = FileClock.make(files, path)
   const heads = Heads.make(files, path, journals.fold, clock)
   const followers = Polling.followers()
@@ -92,7 +98,7 @@ const open = Effect.fnUntraced(function* (path: string, options: Options = {}) {
   const cancellations = Polling.cancellations({ findCancelled: Effect.filter(isCancelled) })
   // No run has a file whose name begins with a dot.
   const offers = offerFolder(files, `${path}/.offers`)
-  return storeOf({ files, path, journals, heads, marks, followers, cancellations, clock, interval, offers })
+  return storeOf({ files, path, journals, histories, heads, marks, followers, cancellations, clock, interval, offers })
 })
 
 const storeOf = (directory: Directory) => {
@@ -179,10 +185,11 @@ const append = Effect.fnUntraced(function* (
   records: Arr.NonEmptyReadonlyArray<RunRecord>,
   state: RunState
 ) {
-  const { cancellations, journals, marks } = directory
+  const { cancellations, histories, journals, marks } = directory
   const refused = RunStore.refusal(records, state)
   if (refused !== undefined) return yield* refused
-  const text = yield* Effect.fromResult(RunCodec.encodeRecords(records))
+  const chunks = yield* Effect.fromResult(histories.cut(records))
+  const text = yield* Effect.fromResult(RunCodec.encodeRecords(records, SharedHistory.earlierOf(chunks)))
   const { runId } = state
   const line = { first: records[0].revision, last: state.revision, text }
   const log = journals.log(Name.make(runId))
@@ -190,6 +197,7 @@ const append = Effect.fnUntraced(function* (
   if (line.first === 1 && (yield* log.end).seq === 0 && (yield* Head.read(directory.files, fileOf(directory, runId)))) {
     return yield* damaged(runId, 1, "it cannot be read")
   }
+  yield* histories.store(runId, chunks)
   const appended = yield* log.append(line)
   if (appended._tag === "Damaged") return yield* damaged(runId, appended.last + 1, "it cannot be read")
   if (appended._tag === "Newer") return yield* RunCodec.otherFormat(appended.format, "append")
@@ -213,14 +221,15 @@ const afterwards = Effect.fnUntraced(
     { after, before }: { readonly after: Log.Place; readonly before: Log.Place },
     bytes: number
   ) {
-    const { files, followers, marks } = directory
+    const { files, followers, journals, marks } = directory
     const path = fileOf(directory, state.runId)
     yield* Head.write(files, path, journalHeadOf(state), after.offset)
     followers.wake(state.runId)
     const part = marks.due(records, state, bytes)
     if (part === undefined) return
+    const earlier = part.mark === RunCodec.start ? yield* journals.earlier(state.runId) : undefined
     // The line with the end of the part is read again as a whole.
-    yield* Head.writePart(files, path, part, part.state.revision === state.revision ? after : before)
+    yield* Head.writePart(files, path, part, part.state.revision === state.revision ? after : before, earlier)
     marks.written(part)
   },
   Effect.catch((error) => Effect.logDebug("a head or part of a run was not written", error))
@@ -249,12 +258,14 @@ const stands = Effect.fnUntraced(function* ({ heads }: Directory, runId: string,
   if (moved !== undefined) return yield* moved
 })
 
-const remove = Effect.fnUntraced(function* ({ files, path }: Directory, runIds: ReadonlyArray<string>) {
+const remove = Effect.fnUntraced(function* ({ files, histories, path }: Directory, runIds: ReadonlyArray<string>) {
   const names = new Set(runIds.map(Name.make))
   const theirs = (yield* files.readDirectory(path)).filter((file) => names.has(Name.ofFile(file)))
-  // The journal is removed last, so that files left by an interrupted removal belong to an existing run.
-  const isJournal = (file: string) => (file.endsWith(".jsonl") ? 1 : 0)
-  for (const file of theirs.sort((a, b) => isJournal(a) - isJournal(b))) {
+  // The journal is removed last, so that files left by an interrupted removal belong to an existing run. Its history is
+  // needed until then.
+  const place = (file: string) => (file.endsWith(".history") ? 2 : file.endsWith(".jsonl") ? 1 : 0)
+  for (const file of theirs.sort((a, b) => place(a) - place(b))) {
     yield* files.remove(`${path}/${file}`, { force: true })
   }
+  yield* histories.release(theirs)
 })

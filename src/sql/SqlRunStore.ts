@@ -30,6 +30,7 @@ import * as Tables from "./internal/runTables.ts"
 import * as Append from "./internal/sqlAppend.ts"
 import { failed, orLost } from "./internal/sqlFault.ts"
 import * as Heads from "./internal/sqlHeads.ts"
+import * as Histories from "./internal/sqlHistories.ts"
 import * as SqliteAppend from "./internal/sqliteAppend.ts"
 import * as Journal from "./internal/sqlJournal.ts"
 import * as Offers from "./internal/sqlOffers.ts"
@@ -64,7 +65,9 @@ export const make = (
 const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: SqliteClient.SqliteClient["attempt"]) {
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   yield* Tables.prepare(sql)
-  const journal = Journal.make(sql, yield* RunCodec.fromContext)
+  const codec = yield* RunCodec.fromContext
+  const histories = Histories.make(sql, codec)
+  const journal = Journal.make(sql, codec, histories)
   const heads = Heads.make(sql)
   const followers = Polling.followers()
   const cancellations = Polling.cancellations({
@@ -90,7 +93,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     pg: () => GroupAppend.make(sql),
     orElse: () => Effect.succeed((row: Tables.Row) => SqliteAppend.append(sql, row))
   })
-  const database = { sql, journal, followers, cancellations, marks: StateParts.marks(), attempt, announce, appendRow }
+  const marks = StateParts.marks()
+  const database = { sql, journal, histories, followers, cancellations, marks, attempt, announce, appendRow }
   return storeOf(database, heads, offers, options.pollInterval ?? "500 millis")
 })
 
@@ -168,13 +172,15 @@ const tail = (database: Append.Database, interval: Duration.Input, runId: string
     interval
   })
 
-const remove = ({ journal, sql }: Append.Database, runIds: ReadonlyArray<string>) =>
+const remove = ({ histories, journal, sql }: Append.Database, runIds: ReadonlyArray<string>) =>
   Effect.forEach(
     Arr.chunksOf(runIds, Journal.PAGE),
-    (ids) =>
-      Effect.flatMap(
-        sql<{ run: number }>`DELETE FROM kernai_runs WHERE ${sql.in("id", ids.map(Key.make))} RETURNING run`,
-        Effect.forEach(({ run }) => journal.remove(run), { discard: true })
-      ),
+    Effect.fnUntraced(function* (ids) {
+      const runs = yield* sql<{ readonly run: number; readonly history: string | null }>`
+        DELETE FROM kernai_runs WHERE ${sql.in("id", ids.map(Key.make))} RETURNING run, history`
+      for (const { run } of runs) yield* journal.remove(run)
+      for (const chunk of new Set(runs.map(({ history }) => history)))
+        if (chunk !== null) yield* histories.release(chunk)
+    }),
     { discard: true }
   ).pipe(sql.withTransaction, orLost)

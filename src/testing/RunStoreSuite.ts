@@ -16,6 +16,7 @@ import { onTwo } from "./internal/twoStores.ts"
 import { claims } from "./internal/runStore/claims.ts"
 import { groups, journals } from "./internal/runStore/journals.ts"
 import { heads } from "./internal/runStore/headChecks.ts"
+import { histories } from "./internal/runStore/histories.ts"
 import { values } from "./internal/runStore/values.ts"
 
 /**
@@ -46,7 +47,7 @@ export interface Check<out E, out R> {
 export const checks = <E, R>(
   open: Effect.Effect<RunStore.RunStoreShape, E, R>
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
-  [...journals, ...groups, ...claims, ...heads, ...values].map(({ body, name }) => ({
+  [...journals, ...groups, ...claims, ...heads, ...values, ...histories].map(({ body, name }) => ({
     name,
     run: Effect.provideService(onTwo(Effect.flatMap(open, tidy), body), Clock.Clock, Clock.Clock.defaultValue())
   }))

@@ -21,8 +21,9 @@ describe("FileRunStore", () => {
   suite(at(directory), LongRun.isLong ? [] : ["gives the state of a long run whose conversation was compacted"])
 
   it("keeps no file of a removed run", () => {
-    assert.sameMembers(fs.readdirSync(directory), [".offers", "clock"])
+    assert.sameMembers(fs.readdirSync(directory), [".histories", ".offers", "clock"])
     assert.deepStrictEqual(fs.readdirSync(`${directory}/.offers`), [])
+    assert.deepStrictEqual(fs.readdirSync(`${directory}/.histories`), [])
   })
 
   it.effect("keeps only the files of its runs and its clock in the folder", () =>

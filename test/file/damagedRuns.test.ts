@@ -266,12 +266,12 @@ describe("FileRunStore, on disk", () => {
     Effect.gen(function* () {
       const { directory, journal, run } = yield* stored
       yield* put(yield* at(directory), [Journal.begin("other").last()])
-      fs.appendFileSync(journal, '{"format":3,"revision":12,"shape":"unheard of"}\n{"format":2,"revision":13}\n')
+      fs.appendFileSync(journal, '{"format":4,"revision":12,"shape":"unheard of"}\n{"format":2,"revision":13}\n')
       const before = fs.readFileSync(journal, "utf8")
       const store = yield* at(directory)
       const refusal = yield* Effect.flip(store.load("run"))
       assert.strictEqual(refusal.reason, "format")
-      assert.match(refusal.message, /format 3 is newer than 2, .*; update kernai/)
+      assert.match(refusal.message, /format 4 is newer than 3, .*; update kernai/)
       const later = [next(run), ...Journal.turn(run)]
       for (const { record, state } of later.slice(0, 3)) {
         const error = yield* Effect.flip(store.append([record], state))

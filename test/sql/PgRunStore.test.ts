@@ -33,10 +33,10 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         const run = Journal.begin("run")
         yield* put(yield* at(url), [run.last()])
         const [client] = yield* besides({ ...server, database: name })
-        yield* client`UPDATE kernai_runs SET format = 3`
+        yield* client`UPDATE kernai_runs SET format = 4`
         const refusal = yield* Effect.flip((yield* at(url)).load("run"))
         assert.strictEqual(refusal.reason, "format")
-        assert.match(refusal.message, /format 3 is newer than 2, .*; update kernai/)
+        assert.match(refusal.message, /format 4 is newer than 3, .*; update kernai/)
       }),
     30_000
   )

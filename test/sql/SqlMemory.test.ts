@@ -20,11 +20,11 @@ if (isLong) {
 }
 
 describe("SqlMemory", () => {
-  it.effect("does not open tables of a newer version, and leaves them unchanged (R-9)", () =>
+  it.effect("does not open tables that a newer version contracted, and leaves them unchanged (R-9)", () =>
     Effect.gen(function* () {
       yield* SqlMemory.make()
       const sql = yield* SqlClient.SqlClient
-      yield* sql`INSERT INTO kernai_memory_migrations (migration_id, name) VALUES (99, 'later')`
+      yield* sql`INSERT INTO kernai_memory_migrations (migration_id, name) VALUES (99, 'contract_later')`
       assert.strictEqual((yield* Effect.flip(SqlMemory.make())).reason, "format")
       const [row] = yield* sql`SELECT count(*) AS n FROM kernai_memory_migrations`
       assert.deepStrictEqual(row, { n: 2 })

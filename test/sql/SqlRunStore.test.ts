@@ -278,7 +278,7 @@ describe("SqlRunStore, in its tables", () => {
       const commit = next(run)
       const refusal = yield* Effect.flip(store.load("run"))
       assert.strictEqual(refusal.reason, "format")
-      assert.match(refusal.message, /format 3 is newer than 2, .*; update kernai/)
+      assert.match(refusal.message, /format 4 is newer than 3, .*; update kernai/)
       assert.strictEqual(yield* reasonOf(store.append([commit.record], commit.state)), "format")
       assert.deepStrictEqual(db.prepare("SELECT * FROM kernai_journal").all(), before)
       assert.deepStrictEqual(
@@ -293,12 +293,26 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
-  it.effect("does not open tables of a newer version, and leaves them unchanged (R-9)", () =>
+  it.effect("continues runs in tables that a newer version expanded, as after a release is rolled back", () =>
+    Effect.gen(function* () {
+      const { db, filename, run } = yield* stored
+      db.exec("ALTER TABLE kernai_runs ADD COLUMN later TEXT")
+      db.exec("INSERT INTO kernai_migrations (migration_id, name) VALUES (99, 'later')")
+      const store = yield* at(filename)
+      yield* put(store, [next(run)])
+      yield* loads(store, run.last())
+      yield* put(store, [Journal.begin("new").last()])
+    })
+  )
+
+  it.effect("does not open tables that a newer version contracted, and leaves them unchanged (R-9)", () =>
     Effect.gen(function* () {
       const { db, filename } = yield* stored
-      db.exec("INSERT INTO kernai_migrations (migration_id, name) VALUES (99, 'later')")
+      const count = () => db.prepare("SELECT count(*) AS n FROM kernai_migrations").get()?.["n"]
+      const before = count()
+      db.exec("INSERT INTO kernai_migrations (migration_id, name) VALUES (99, 'contract_later')")
       assert.strictEqual(yield* reasonOf(at(filename)), "format")
-      assert.strictEqual(db.prepare("SELECT count(*) AS n FROM kernai_migrations").get()?.["n"], 2)
+      assert.strictEqual(count(), Number(before) + 1)
     })
   )
 

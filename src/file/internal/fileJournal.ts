@@ -14,6 +14,7 @@ import { StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { failed } from "./disk.ts"
+import type { Histories } from "./fileHistories.ts"
 import * as Heads from "./headFile.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
@@ -23,6 +24,7 @@ export const make = (
   files: FileSystem.FileSystem,
   directory: string,
   codec: RunCodec.RunCodec,
+  histories: Histories,
   marks: StateParts.Marks
 ) => {
   const logs = Name.cache((name) =>
@@ -30,11 +32,12 @@ export const make = (
   )
 
   /** Returns the records after a position, up to the first unreadable one, and the position after them. */
-  const page = (runId: string, log: Log.Log, after: Log.Place) =>
-    Effect.map(log.page(after), ({ lines, place }) => {
-      const texts = lines.map(({ text }) => text)
-      return { ...readAfter(runId, after.seq, texts, codec.decodeRecords), place }
-    })
+  const page = Effect.fnUntraced(function* (runId: string, log: Log.Log, after: Log.Place) {
+    const { lines, place } = yield* log.page(after)
+    const texts = lines.map(({ text }) => text)
+    const earlier = yield* histories.earlier(texts[0])
+    return { ...readAfter(runId, after.seq, texts, (text) => codec.decodeRecords(text, earlier)), place }
+  })
 
   /** Folds the journal from a position on. */
   const fold = Effect.fnUntraced(function* (
@@ -72,7 +75,7 @@ export const make = (
     const log = logs(Name.make(runId))
     const path = `${directory}/${Name.make(runId)}`
     const least = (yield* Heads.read(files, path))?.head.revision ?? 0
-    const parts = yield* Heads.readParts(files, path, codec)
+    const parts = yield* Heads.readParts(files, path, codec, histories)
     const short = parts === undefined ? undefined : yield* shortcut(runId, log, parts, least)
     const state = short ?? (yield* fold(runId, log, Log.start, undefined))
     if (state === undefined) return least > 0 ? yield* damaged(runId, 1, "it is missing") : Option.none<RunState>()
@@ -104,10 +107,13 @@ export const make = (
   return {
     /** Returns the log of a run, by the name of its files. */
     log: logs,
+    /** Returns the earlier messages that a run refers to. */
+    earlier: (runId: string) =>
+      Effect.map(logs(Name.make(runId)).page(Log.start), ({ lines: [line] }) => RunCodec.earlierIn(line?.text ?? "")),
     /** Returns the state of a run, by the name of its files, or undefined without records. */
     fold: (name: string) => fold(name, logs(name), Log.start, undefined),
     /** Returns the stored records of a run between two revisions, up to the first unreadable one. */
-    between: (log: Log.Log, line: Pick<Log.Line, "first" | "last">) => between(codec, log, line),
+    between: (log: Log.Log, line: Pick<Log.Line, "first" | "last">) => between(codec, histories, log, line),
     load,
     reader
   }
@@ -116,6 +122,7 @@ export const make = (
 /** Returns the stored records of a run between two revisions, up to the first unreadable one. */
 const between = Effect.fnUntraced(function* (
   codec: RunCodec.RunCodec,
+  histories: Histories,
   log: Log.Log,
   { first, last }: Pick<Log.Line, "first" | "last">
 ) {
@@ -126,7 +133,8 @@ const between = Effect.fnUntraced(function* (
     if (next.place.seq >= last || next.place.offset === place.offset) break
     place = next.place
   }
-  return readAfter("", first - 1, texts, codec.decodeRecords).records
+  const earlier = yield* histories.earlier(texts[0])
+  return readAfter("", first - 1, texts, (text) => codec.decodeRecords(text, earlier)).records
 })
 
 const unreadable = (runId: string, { seq }: Log.Place) => damaged(runId, seq + 1, "it cannot be read")

@@ -19,7 +19,11 @@ import * as RunCodec from "../../RunCodec.ts"
 import type { RunState } from "../../RunState.ts"
 import type { JournalHead } from "../../store-kit/StoreRules.ts"
 import { openOwn, readIfThere } from "./disk.ts"
+import type { Histories } from "./fileHistories.ts"
 import type * as Log from "./lineLog.ts"
+
+/** The format of heads. */
+const headFormat = 2
 
 /** A head, and the length of the journal when it was written. */
 export interface KeptHead {
@@ -51,7 +55,7 @@ export const write = (
 ): Effect.Effect<void, PlatformError> => {
   const { parentRunId, ...rest } = head
   const text = Storable.seal(
-    JSON.stringify({ format: RunCodec.format, ...rest, parentRunId: parentRunId ?? null, bytes }, undefined, 2) + "\n"
+    JSON.stringify({ format: headFormat, ...rest, parentRunId: parentRunId ?? null, bytes }, undefined, 2) + "\n"
   )
   return Effect.acquireUseRelease(
     Effect.succeed(`${path}.${randomUUID()}.tmp`),
@@ -76,12 +80,14 @@ export interface Parts {
 export const readParts = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
-  codec: RunCodec.RunCodec
+  codec: RunCodec.RunCodec,
+  histories: Histories
 ): Effect.fn.Return<Parts | undefined, PlatformError> {
   const text = yield* readIfThere(files, `${path}.parts`)
   if (text === undefined) return undefined
   const lines = text.split("\n").filter((line) => line !== "")
-  const state = Result.getOrUndefined(codec.decodeState(lines.map((line) => line.slice(line.indexOf(" ") + 1))))
+  const parts = lines.map((line) => line.slice(line.indexOf(" ") + 1))
+  const state = Result.getOrUndefined(codec.decodeState(parts, yield* histories.earlier(parts[0])))
   const offset = Number.parseInt(lines.at(-1) ?? "")
   if (state === undefined || !Number.isSafeInteger(offset)) {
     yield* files.remove(`${path}.parts`, { force: true })
@@ -99,9 +105,10 @@ export const writePart = Effect.fnUntraced(function* (
   files: FileSystem.FileSystem,
   path: string,
   { mark, state }: DuePart,
-  { offset }: Log.Place
+  { offset }: Log.Place,
+  earlier: RunCodec.Earlier | undefined
 ): Effect.fn.Return<void, PlatformError | StoreError, Scope.Scope> {
-  const part = yield* Effect.fromResult(RunCodec.encodeState(state, mark))
+  const part = yield* Effect.fromResult(RunCodec.encodeState(state, mark, earlier))
   const file = yield* openOwn(files, `${path}.parts`, { flag: "a", mode: 0o600 })
   yield* file.writeAll(new TextEncoder().encode(`${offset} ${part}\n`))
 }, Effect.scoped)
@@ -109,7 +116,7 @@ export const writePart = Effect.fnUntraced(function* (
 const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(
     Schema.Struct({
-      format: Schema.Literal(RunCodec.format),
+      format: Schema.Literal(headFormat),
       runId: Schema.String,
       rootRunId: Schema.String,
       parentRunId: Schema.NullOr(Schema.String),

@@ -19,7 +19,7 @@ import { perObject } from "../../kit/perObject.ts"
 import { absent, lazily, mapped, type TypeOf } from "../../kit/schemas.ts"
 import { type ContentCodec, message, messages, plainContent, wire } from "../words/messageSchema.ts"
 import { replyMessages } from "../state/state.ts"
-import { format } from "./runWire.ts"
+import { type Earlier, earlierSchema, format, oldest } from "./runWire.ts"
 
 /** The position up to which a state is written: the number of its turns, and its conversation then. */
 export interface Mark {
@@ -45,7 +45,9 @@ type Entry = TypeOf<typeof entry>
 /** The stored form of a part of a state. */
 export const partSchema = perObject((content: ContentCodec) =>
   Schema.Struct({
-    format: Schema.Literal(format),
+    format: Schema.Literals([oldest, format]),
+    /** Messages before those of the input, in the first part. */
+    earlier: Schema.optionalKey(earlierSchema()),
     ...stateFacts().fields,
     currentTurn: absent(turn(content)),
     /** Only in the first part. */
@@ -62,10 +64,17 @@ interface Part extends TypeOf<typeof partSchema> {}
 
 const partWriter = lazily(() => mapped(partSchema(plainContent()), wire))
 
-/** Writes the part of a state after a mark. */
-export const write = (state: RunState, mark: Mark): object => partWriter()({ format, ...split(state, mark) })
+/** Writes the part of a state after a mark. The first part has the input without the earlier messages it refers to. */
+export const write = (state: RunState, mark: Mark, earlier?: Earlier): object => {
+  const part = split(state, mark)
+  return partWriter()(
+    earlier === undefined || part.input === undefined
+      ? { format: oldest, ...part }
+      : { format, earlier, ...part, input: part.input.slice(earlier.messages) }
+  )
+}
 
-const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
+const split = (state: RunState, mark: Mark): Omit<Part, "format" | "earlier"> => {
   const { input, prompt, turns, ...rest } = state
   const base = commonPrefix(mark.prompt, prompt)
   return {
@@ -77,8 +86,8 @@ const split = (state: RunState, mark: Mark): Omit<Part, "format"> => {
   }
 }
 
-/** Joins consecutive parts. */
-export const join = () => {
+/** Joins consecutive parts, of which the first one may refer to earlier messages. */
+export const join = (earlier: ReadonlyArray<Message>) => {
   // Mutated in place, because they are not visible before the last part is added.
   const turns: Array<Turn> = []
   const prompt: Array<Message> = []
@@ -87,8 +96,9 @@ export const join = () => {
 
   /** Adds the next part. Returns false if it does not fit. */
   const add = (part: Part): boolean => {
-    const { format: _, from, input: own, prompt: change, turns: added, ...more } = part
-    if (rest === undefined) input = own
+    const { earlier: shared, format: _, from, input: own, prompt: change, turns: added, ...more } = part
+    if (shared !== undefined && shared.messages !== earlier.length) return false
+    if (rest === undefined) input = shared === undefined || own === undefined ? own : earlier.concat(own)
     if (input === undefined || from !== turns.length || change.base > prompt.length) return false
     rest = more
     for (const turn of added) turns.push(turn)

@@ -9,15 +9,47 @@ import type * as Arr from "effect/Array"
 import * as Schema from "effect/Schema"
 import * as Records from "../state/recordSchema.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
+import type { Message } from "../../Message.ts"
 import { isEmpty } from "../../kit/json.ts"
 import { perObject } from "../../kit/perObject.ts"
 import { lazily, mapped, otherwise, type TypeOf } from "../../kit/schemas.ts"
 import { bounds, hasPlainFields, isPlain } from "../../kit/storable.ts"
 import { factsOf } from "../words/messageFacts.ts"
-import { type ContentCodec, plainContent, wire } from "../words/messageSchema.ts"
+import { type ContentCodec, message as messageSchema, messages, plainContent, wire } from "../words/messageSchema.ts"
 
-/** The format that this version writes and reads. */
-export const format = 2
+/** The newest format that this version writes and reads: that of runs whose earlier messages are stored apart. */
+export const format = 3
+
+/** The oldest format that this version reads, and the one of everything else, which the version before can read. */
+export const oldest = 2
+
+/** Earlier messages of a run that are stored apart, as chunks that runs share: the last chunk, and their number. */
+export const earlierSchema = lazily(() => Schema.Struct({ chunk: Schema.String, messages: Schema.Natural }))
+
+export interface Earlier extends TypeOf<typeof earlierSchema> {}
+
+/** The stored form of some messages of a conversation, and the chunk with those before them. */
+export const chunkSchema = perObject((content: ContentCodec) =>
+  Schema.Struct({
+    format: Schema.Literal(format),
+    before: Schema.optionalKey(Schema.String),
+    messages: messages(content)
+  })
+)
+
+export interface Chunk extends Omit<TypeOf<typeof chunkSchema>, "format"> {}
+
+const messageWriter = lazily(() => mapped(messageSchema(plainContent()), wire))
+
+/** Writes a message. */
+export const message = (message: Message): object => messageWriter()(message)
+
+/** Writes a chunk. */
+export const chunk = ({ before, messages }: Chunk): object => ({
+  format,
+  ...(before === undefined ? {} : { before }),
+  messages: messages.map(message)
+})
 
 /** The scope that the events of a record share. A root run is its own root. */
 const scope = lazily(() =>
@@ -37,7 +69,9 @@ const fullScope = lazily(() =>
 /** The stored form of a record. Its events share one scope, or each has its own. */
 export const recordSchema = perObject((content: ContentCodec) =>
   Schema.Struct({
-    format: Schema.Literal(format),
+    format: Schema.Literals([oldest, format]),
+    /** Messages before those of `run_started`. */
+    earlier: Schema.optionalKey(earlierSchema()),
     ...Records.recordFacts().fields,
     scope: Schema.optionalKey(scope()),
     scopes: Schema.optionalKey(Schema.Array(fullScope())),
@@ -46,8 +80,8 @@ export const recordSchema = perObject((content: ContentCodec) =>
   })
 )
 
-/** Returns a record from its stored form. */
-export const toRecord = (wire: TypeOf<typeof recordSchema>): RunRecord => {
+/** Returns a record from its stored form, and the earlier messages that it refers to. */
+export const toRecord = (wire: TypeOf<typeof recordSchema>, earlier: ReadonlyArray<Message>): RunRecord => {
   const { createdAt, delta = {}, events = [], op, revision, runId, scope, scopes, workerId } = wire
   const shared = { runId, revision, at: createdAt, ...(scope ?? { step: 0, depth: 0 }) }
   return {
@@ -56,7 +90,10 @@ export const toRecord = (wire: TypeOf<typeof recordSchema>): RunRecord => {
     op,
     events: events.map((event, index) => {
       const scope = scopes?.[index] ?? shared
-      return { ...event, ...scope, rootRunId: scope.rootRunId ?? scope.runId, taskId: scope.taskId }
+      const place = { ...scope, rootRunId: scope.rootRunId ?? scope.runId, taskId: scope.taskId }
+      return event.type === "run_started" && wire.earlier !== undefined
+        ? { ...event, ...place, messages: earlier.concat(event.messages) }
+        : { ...event, ...place }
     }),
     delta,
     createdAt,
@@ -66,12 +103,20 @@ export const toRecord = (wire: TypeOf<typeof recordSchema>): RunRecord => {
 
 // ---------------------------------------------------------------- writing
 
-/** Writes a record. Its events share one scope, or each has its own. */
-export const record = (record: RunRecord): object => {
+/** Returns a record without its earlier messages. */
+export const own = (record: RunRecord, { messages: count }: Earlier): RunRecord => ({
+  ...record,
+  events: record.events.map((event) =>
+    event.type === "run_started" ? { ...event, messages: event.messages.slice(count) } : event
+  )
+})
+
+/** Writes a record without the earlier messages that it refers to. Its events share one scope, or each has its own. */
+export const record = (record: RunRecord, earlier?: Earlier): object => {
   const { createdAt, op, revision, runId, workerId } = record
   const scope = sharedScope(record)
   return {
-    format,
+    ...(earlier === undefined ? { format: oldest } : { format, earlier }),
     runId,
     revision,
     op,
@@ -86,7 +131,10 @@ export const record = (record: RunRecord): object => {
  * Writes consecutive records. Each record after the first holds only its differences from the previous one, and a
  * record with a single event is written as that event.
  */
-export const records = ([first, ...rest]: Arr.NonEmptyReadonlyArray<RunRecord>): ReadonlyArray<object> => {
+export const records = (
+  [first, ...rest]: Arr.NonEmptyReadonlyArray<RunRecord>,
+  earlier?: Earlier
+): ReadonlyArray<object> => {
   let before = first
   let scope = sharedScope(first)
   const written = rest.map((next) => {
@@ -97,7 +145,7 @@ export const records = ([first, ...rest]: Arr.NonEmptyReadonlyArray<RunRecord>):
     scope = own ?? scope
     return item
   })
-  return [record(first), ...written]
+  return [record(first, earlier), ...written]
 }
 
 const differences = (next: RunRecord, before: RunRecord, place: object, body: Body): object => {

@@ -92,14 +92,17 @@ export const make = Effect.fnUntraced(function* (sql: SqlClient): Effect.fn.Retu
 
 const emptyGroup = (): Group => ({ offers: new Map(), size: 0, callers: 0, left: Deferred.makeUnsafe() })
 
-const hasRoom = ({ offers, size }: Group, { body, id }: Tables.Row): boolean =>
-  offers.size === 0 || (offers.size < mostRows && size + body.length <= mostChars && !offers.has(id))
+const hasRoom = ({ offers, size }: Group, row: Tables.Row): boolean =>
+  offers.size === 0 || (offers.size < mostRows && size + charsOf(row) <= mostChars && !offers.has(row.id))
+
+const charsOf = ({ body, origin }: Tables.Row): number =>
+  (origin?.chunks ?? []).reduce((chars, chunk) => chars + chunk.body.length, body.length)
 
 /** Adds a row to the open group, and waits for its result. */
 const joined = (group: Group, row: Tables.Row): Effect.Effect<boolean, SqlError> => {
   const stored = Deferred.makeUnsafe<boolean, SqlError>()
   group.offers.set(row.id, { row, stored })
-  group.size += row.body.length
+  group.size += charsOf(row)
   group.callers++
   return Effect.onExit(Deferred.await(stored), (exit) => {
     group.callers--

@@ -1,5 +1,9 @@
 /**
- * Creates and migrates the tables of a store.
+ * Creates and migrates the tables of a store, so that a release can be rolled back.
+ *
+ * A migration only adds: tables, columns that may be empty, indexes. The version before ignores what it does not know and
+ * continues to work on the same tables. What nothing uses any more is removed a release later, by a migration whose name
+ * begins with `contract`, after which older versions refuse the tables.
  */
 
 import * as Effect from "effect/Effect"
@@ -10,8 +14,8 @@ import { StoreError } from "../../KernelError.ts"
 import { failed, orLost } from "./sqlFault.ts"
 
 /**
- * Runs the statements of each migration that has not run yet, and records it in a table. Fails for tables with more
- * migrations than these, which belong to a newer version.
+ * Runs the statements of each migration that has not run yet, and records it in a table. Fails for tables that a newer
+ * version contracted.
  */
 export const migrate = (
   sql: SqlClient.SqlClient,
@@ -30,7 +34,10 @@ export const migrate = (
     )
   }).pipe(
     orLost,
-    Effect.andThen(sql<{ last: number | null }>`SELECT max(migration_id) AS last FROM ${sql(table)}`),
+    Effect.andThen(
+      sql<{ last: number | null }>`
+        SELECT max(migration_id) AS last FROM ${sql(table)} WHERE name LIKE 'contract%'`
+    ),
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.catchTag("SqlError", failed("open")),
     Effect.catchTag("MigrationError", ({ cause, message }) =>

@@ -18,7 +18,11 @@ import { migrate } from "./migrate.ts"
 /** Creates or migrates the tables. */
 export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
   migrate(sql, "kernai_migrations", {
-    "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite })
+    "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite }),
+    "0002_histories": sql.onDialectOrElse({
+      pg: () => histories('TEXT COLLATE "C"', (column) => `${column} REFERENCES kernai_histories (id)`),
+      orElse: () => histories("TEXT", (column) => column)
+    })
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -32,6 +36,7 @@ export interface Row {
   readonly detail: string
   readonly at: number
   readonly status: string
+  readonly format: number
   /** The fields of a new run that never change. */
   readonly origin?: Origin
   /** The texts for searching the run, if they change. */
@@ -48,6 +53,19 @@ export interface Origin {
   readonly labels: ReadonlyArray<string>
   readonly facts: string
   readonly created_at: number
+  /** The last chunk of its earlier messages. */
+  readonly history: string | null
+  /** The chunks that are not stored yet. */
+  readonly chunks: ReadonlyArray<ChunkRow>
+}
+
+/** Some messages that runs share, and the chunk with those before them. */
+export interface ChunkRow {
+  readonly id: string
+  readonly before: string | null
+  /** The number of messages up to its end. */
+  readonly messages: number
+  readonly body: string
 }
 
 /** Returns the keys of labels. */
@@ -94,17 +112,23 @@ export const appendPostgres = `
 WITH given AS MATERIALIZED (
   SELECT g.* FROM json_to_recordset($1::json) AS g (
     id text, first integer, records integer, body text, turns integer, detail text, at float8, status text,
-    root text, parent text, agent text, caller text, tenant text, labels json, facts text, created_at float8, words text
+    root text, parent text, agent text, caller text, tenant text, labels json, facts text, created_at float8, words text,
+    format integer, history text, chunks json
   ), set_config('lock_timeout', coalesce($3::text, current_setting('lock_timeout')), true)
 ), created AS (
-  INSERT INTO kernai_runs (id, root, parent, agent, caller, tenant, facts, format, created_at, status)
-  SELECT id, root, parent, agent, caller, tenant, facts, $2::integer, created_at, status FROM given
+  INSERT INTO kernai_runs (id, root, parent, agent, caller, tenant, facts, format, created_at, status, history)
+  SELECT id, root, parent, agent, caller, tenant, facts, format, created_at, status, history FROM given
   WHERE first = 1 ORDER BY id
   ON CONFLICT (id) DO NOTHING
   RETURNING run, id
 ), labelled AS (
   INSERT INTO kernai_labels (run, label)
   SELECT run, label FROM created JOIN given USING (id) CROSS JOIN LATERAL json_array_elements_text(labels) AS label
+), shared AS (
+  INSERT INTO kernai_histories (id, before, messages, body)
+  SELECT c.id, c.before, c.messages, c.body FROM created JOIN given USING (id)
+  CROSS JOIN LATERAL json_to_recordset(chunks) AS c (id text, before text, messages integer, body text) ORDER BY c.id
+  ON CONFLICT (id) DO NOTHING
 ), begun AS (
   INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
   SELECT (run::bigint << 32) + 1, records, body, turns, detail, at FROM created JOIN given USING (id)
@@ -191,6 +215,22 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
   )`,
   "CREATE TABLE kernai_parts (entry BIGINT PRIMARY KEY, body TEXT NOT NULL)",
   "CREATE TABLE kernai_words (run INTEGER PRIMARY KEY, body TEXT NOT NULL)"
+]
+
+/**
+ * The table of earlier messages that runs share. Versions that do not know it continue to work: they store runs with all
+ * of their messages, and refuse those of the newer format.
+ */
+const histories = (text: string, referring: (column: string) => string) => [
+  `CREATE TABLE kernai_histories (
+    id ${text} PRIMARY KEY,
+    before ${referring(text)},
+    messages INTEGER NOT NULL,
+    body TEXT NOT NULL
+  )`,
+  "CREATE INDEX kernai_histories_before ON kernai_histories (before)",
+  `ALTER TABLE kernai_runs ADD COLUMN history ${referring(text)}`,
+  "CREATE INDEX kernai_runs_history ON kernai_runs (history) WHERE history IS NOT NULL"
 ]
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>

@@ -9,6 +9,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Cancellations, Followers } from "../../store-kit/Polling.ts"
 import { areStored, searchText, storedStatus } from "../../store-kit/StoreRules.ts"
+import * as SharedHistory from "../../store-kit/SharedHistory.ts"
 import type { DuePart, Marks } from "../../store-kit/StateParts.ts"
 import { ConcurrentAppendError, RunExists, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -23,12 +24,14 @@ import * as Tables from "./runTables.ts"
 import { failed, readable } from "./sqlFault.ts"
 import { facts } from "./sqlHeads.ts"
 import { appendAtOnce } from "./sqliteAppend.ts"
+import * as Histories from "./sqlHistories.ts"
 import type { Journal } from "./sqlJournal.ts"
 
 /** A database, with the cached state of its runs. */
 export interface Database {
   readonly sql: SqlClient
   readonly journal: Journal
+  readonly histories: Histories.Histories
   readonly marks: Marks
   readonly followers: Followers
   readonly cancellations: Cancellations
@@ -48,19 +51,48 @@ export const append = (
 ): Effect.Effect<void, RunExists | ConcurrentAppendError | StoreError> => {
   const refused = RunStore.refusal(records, state)
   if (refused !== undefined) return Effect.fail(refused)
-  const encoded = rowOf(records, state)
+  const chunks = database.histories.cut(records)
+  if (Result.isFailure(chunks)) return Effect.fail(chunks.failure)
+  const encoded = rowOf(records, state, SharedHistory.earlierOf(chunks.success))
   if (Result.isFailure(encoded)) return Effect.fail(encoded.failure)
   const row = encoded.success
   if (appendAtOnce(database.attempt, row)) return afterwards(database, records, state, row)
-  return database.appendRow(row).pipe(
+  return rowAppended(database, row, chunks.success).pipe(
     Effect.flatMap((isDone) => (isDone ? Effect.void : unlessStored(database, records, row))),
     Effect.catchTag("SqlError", failed("append")),
     Effect.flatMap(() => afterwards(database, records, state, row))
   )
 }
 
-const rowOf = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState): Result.Result<Tables.Row, StoreError> =>
-  Result.flatMap(RunCodec.encodeRecords(records), (body) =>
+/** Appends a row with the chunks that are not stored yet. */
+const rowAppended = (
+  { appendRow, histories }: Database,
+  row: Tables.Row,
+  shared: ReadonlyArray<SharedHistory.Chunk>
+): Effect.Effect<boolean, StoreError | SqlError> => {
+  const { origin } = row
+  if (origin === undefined || shared.length === 0) return appendRow(row)
+  const withChunks = (chunks: ReadonlyArray<Tables.ChunkRow>) => appendRow({ ...row, origin: { ...origin, chunks } })
+  return Effect.flatMap(histories.missing(shared), withChunks).pipe(
+    // Another process removed a chunk in the meantime.
+    Effect.catchIf(isRefused, () =>
+      Effect.flatMap(
+        Effect.forEach(shared, (chunk) => Effect.fromResult(Histories.rowOf(chunk))),
+        withChunks
+      )
+    )
+  )
+}
+
+const isRefused = (error: StoreError | SqlError): error is SqlError =>
+  error._tag === "SqlError" && Histories.isReferredTo(error)
+
+const rowOf = (
+  records: Arr.NonEmptyReadonlyArray<RunRecord>,
+  state: RunState,
+  earlier: RunCodec.Earlier | undefined
+): Result.Result<Tables.Row, StoreError> =>
+  Result.flatMap(RunCodec.encodeRecords(records, earlier), (body) =>
     Result.map(RunCodec.encodeStatus(state.status), (detail) => {
       const isNew = records[0].revision === 1
       return {
@@ -72,13 +104,14 @@ const rowOf = (records: Arr.NonEmptyReadonlyArray<RunRecord>, state: RunState): 
         detail,
         at: state.updatedAt,
         status: storedStatus(state.status),
-        ...(isNew ? { origin: originOf(state) } : {}),
+        format: earlier === undefined ? RunCodec.oldestFormat : RunCodec.format,
+        ...(isNew ? { origin: originOf(state, earlier) } : {}),
         ...(isNew || state.status.type === "completed" ? { words: searchText(state) } : {})
       }
     })
   )
 
-const originOf = (state: RunState): Tables.Origin => ({
+const originOf = (state: RunState, earlier: RunCodec.Earlier | undefined): Tables.Origin => ({
   root: Key.make(state.rootRunId),
   parent: state.parentRunId === undefined ? null : Key.make(state.parentRunId),
   agent: Key.make(state.agent),
@@ -86,7 +119,9 @@ const originOf = (state: RunState): Tables.Origin => ({
   tenant: state.caller?.tenant === undefined ? null : Key.make(state.caller.tenant),
   labels: Tables.labelKeys(state.caller?.labels),
   facts: facts(RunStore.headOf(state)),
-  created_at: state.createdAt
+  created_at: state.createdAt,
+  history: earlier?.chunk ?? null,
+  chunks: []
 })
 
 /** Succeeds if the records of a rejected row are stored already. */
@@ -128,8 +163,9 @@ const afterwards = (
 }
 
 /** Writes a part of the state. A failure only makes the next load slower. */
-const writePart = ({ marks, sql }: Database, part: DuePart): Effect.Effect<void> =>
-  Effect.fromResult(RunCodec.encodeState(part.state, part.mark)).pipe(
+const writePart = (database: Database, part: DuePart): Effect.Effect<void> => {
+  const { marks, sql } = database
+  return partOf(database, part).pipe(
     Effect.flatMap(
       (body) => sql`
         INSERT INTO kernai_parts (entry, body)
@@ -141,3 +177,10 @@ const writePart = ({ marks, sql }: Database, part: DuePart): Effect.Effect<void>
       onSuccess: () => Effect.sync(() => marks.written(part))
     })
   )
+}
+
+/** Encodes a part of a state. The first one refers to the earlier messages as its run does. */
+const partOf = Effect.fnUntraced(function* ({ journal }: Database, { mark, state }: DuePart) {
+  const earlier = mark === RunCodec.start ? yield* journal.earlier(state.runId) : undefined
+  return yield* Effect.fromResult(RunCodec.encodeState(state, mark, earlier))
+})

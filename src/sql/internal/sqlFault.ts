@@ -36,4 +36,4 @@ export const corrupt = (detail: string): Effect.Effect<never, StoreError> =>
 
 /** Fails for a run in another format. */
 export const readable = (format: number): Effect.Effect<void, StoreError> =>
-  format === RunCodec.format ? Effect.void : Effect.fail(RunCodec.otherFormat(format, "read"))
+  RunCodec.isReadable(format) ? Effect.void : Effect.fail(RunCodec.otherFormat(format, "read"))

@@ -16,6 +16,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
 import { readable } from "./sqlFault.ts"
+import type { Histories } from "./sqlHistories.ts"
 
 /** A run as found in its table. */
 interface Found {
@@ -41,22 +42,26 @@ export interface Journal {
   readonly page: (runId: string, after: number) => Effect.Effect<Page, StoreError | SqlError>
   /** Returns the state of a run, and the mark up to which it is stored in parts. */
   readonly load: (runId: string) => Effect.Effect<Option.Option<DuePart>, StoreError | SqlError>
+  /** Returns the earlier messages that a run refers to. */
+  readonly earlier: (runId: string) => Effect.Effect<RunCodec.Earlier | undefined, SqlError>
   /** Deletes the journal of a run by its number. */
   readonly remove: (run: number) => Effect.Effect<void, SqlError>
 }
 
 /** Creates the journals on a client without transformations. */
-export const make = (sql: SqlClient, codec: RunCodec.RunCodec): Journal => {
-  const read = (runId: string, after: number, limit: number) =>
-    Effect.map(bodies(sql, runId, after, limit), (texts) => ({
-      texts,
-      ...readAfter(runId, after, texts, codec.decodeRecords)
-    }))
+export const make = (sql: SqlClient, codec: RunCodec.RunCodec, histories: Histories): Journal => {
+  const read = Effect.fnUntraced(function* (runId: string, after: number, limit: number) {
+    const texts = yield* bodies(sql, runId, after, limit)
+    const earlier = yield* histories.earlier(texts[0])
+    return { texts, ...readAfter(runId, after, texts, (text) => codec.decodeRecords(text, earlier)) }
+  })
+  const page: Journal["page"] = (runId, after) => Effect.flatMap(read(runId, after, PAGE), sound)
   return {
+    page,
     find: (runId) => find(sql, runId),
     between: (runId, after, count) => Effect.map(read(runId, after, count), ({ records }) => records.slice(0, count)),
-    page: (runId, after) => Effect.flatMap(read(runId, after, PAGE), sound),
-    load: (runId) => load(sql, codec, runId),
+    load: (runId) => load(sql, codec, histories, page, runId),
+    earlier: (runId) => Effect.map(bodies(sql, runId, 0, 1), ([text = ""]) => RunCodec.earlierIn(text)),
     remove: (run) => remove(sql, run)
   }
 }
@@ -108,10 +113,21 @@ const sound = ({ fault, records, texts, unsealed }: Records & { readonly texts: 
     : Effect.succeed({ records, isLast: fault === undefined && texts.length < PAGE, unsealed })
 
 /** Returns the state that is stored in parts. Parts are only a shortcut, so unreadable ones are removed. */
-const written = Effect.fnUntraced(function* (sql: SqlClient, codec: RunCodec.RunCodec, run: number) {
+const written = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  codec: RunCodec.RunCodec,
+  histories: Histories,
+  run: number
+) {
   const among = sql`entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
   const parts = yield* sql<{ readonly body: string }>`SELECT body FROM kernai_parts WHERE ${among} ORDER BY entry`
-  const state = Result.getOrUndefined(codec.decodeState(parts.map(({ body }) => body)))
+  const earlier = yield* histories.earlier(parts[0]?.body)
+  const state = Result.getOrUndefined(
+    codec.decodeState(
+      parts.map(({ body }) => body),
+      earlier
+    )
+  )
   if (state !== undefined) return { state, mark: { turns: state.turns.length, prompt: state.prompt } }
   if (parts.length > 0) yield* sql`DELETE FROM kernai_parts WHERE ${among}`
   return { state, mark: RunCodec.start }
@@ -120,13 +136,14 @@ const written = Effect.fnUntraced(function* (sql: SqlClient, codec: RunCodec.Run
 const load = Effect.fnUntraced(function* (
   sql: SqlClient,
   codec: RunCodec.RunCodec,
+  histories: Histories,
+  page: Journal["page"],
   runId: string
 ): Effect.fn.Return<Option.Option<DuePart>, StoreError | SqlError> {
   const found = yield* find(sql, runId)
   if (found === undefined) return Option.none()
   yield* readable(found.format)
-  const { mark, state: start } = yield* written(sql, codec, found.run)
-  const { page } = make(sql, codec)
+  const { mark, state: start } = yield* written(sql, codec, histories, found.run)
   let state: RunState | undefined = start
   for (;;) {
     const { isLast, records, unsealed } = yield* page(runId, state?.revision ?? 0)

@@ -30,14 +30,17 @@ const insert = (sql: SqlClient, row: Tables.Row): Effect.Effect<boolean, SqlErro
     (rows) => rows.length > 0
   )
 
-/** Stores a new run without a journal. Returns no row for a run that exists. */
+/** Stores a new run without a journal, with its labels and chunks. Returns no row for a run that exists. */
 const create = Effect.fnUntraced(function* (
   sql: SqlClient,
-  { id, status }: Tables.Row,
-  { labels, ...origin }: Tables.Origin
+  { format, id, status }: Tables.Row,
+  { chunks, labels, ...origin }: Tables.Origin
 ) {
+  for (const chunk of chunks) {
+    yield* sql`INSERT INTO kernai_histories ${sql.insert({ ...chunk })} ON CONFLICT (id) DO NOTHING`
+  }
   const created = yield* sql<{ readonly run: number }>`
-    INSERT INTO kernai_runs ${sql.insert({ ...origin, id, format: RunCodec.format, status })}
+    INSERT INTO kernai_runs ${sql.insert({ ...origin, id, format, status })}
     ON CONFLICT (id) DO NOTHING RETURNING run`
   for (const { run } of created) {
     for (const label of labels) yield* sql`INSERT INTO kernai_labels ${sql.insert({ run, label })}`

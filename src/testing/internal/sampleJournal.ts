@@ -12,6 +12,7 @@ import type { Caller } from "../../Caller.ts"
 import * as Contents from "../../Content.ts"
 import type { Content, Json, JsonObject } from "../../Content.ts"
 import type { ConcurrentAppendError, RunExists, StoreError } from "../../KernelError.ts"
+import type { Message } from "../../Message.ts"
 import type { PhaseEvent, RunScope } from "../../RunEvent.ts"
 import { type Delta, type RunRecord, type RunState, advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
@@ -41,6 +42,7 @@ export interface Options {
   readonly workerId?: string
   readonly createdAt?: number
   readonly input?: string
+  readonly history?: ReadonlyArray<Message>
   readonly context?: JsonObject
 }
 
@@ -61,6 +63,7 @@ export interface Writer {
 export const begin = (runId: string, options: Options = {}): Writer => {
   const workerId = options.workerId ?? "worker-1"
   const createdAt = options.createdAt ?? 1_000
+  const history = options.history ?? []
   const scope = {
     runId,
     rootRunId: options.rootRunId ?? runId,
@@ -84,8 +87,8 @@ export const begin = (runId: string, options: Options = {}): Writer => {
       parentRunId: options.parentRunId,
       ...(options.version === undefined ? {} : { version: options.version }),
       ...(options.caller === undefined ? {} : { caller: options.caller }),
-      messages: [{ role: "user", content: [Contents.text(options.input ?? "What is a fiber?")] }],
-      history: 0,
+      messages: history.concat({ role: "user", content: [Contents.text(options.input ?? "What is a fiber?")] }),
+      history: history.length,
       context: options.context ?? {}
     }
   ])
