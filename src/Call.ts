@@ -91,9 +91,9 @@ export interface CallResult extends TypeOf<typeof Stored.callResult> {}
  * @since 0.1.0
  */
 export const resultOf = (
-  { callId, input, kind, name }: Pick<Call, "callId" | "input" | "kind" | "name">,
+  { approval, callId, input, kind, name }: Pick<Call, "approval" | "callId" | "input" | "kind" | "name">,
   outcome: CallOutcome & Pick<CallResult, "spent">
-): CallResult => ({ callId, name, kind, input, ...outcome })
+): CallResult => ({ callId, name, kind, input, ...(approval === undefined ? {} : { approval }), ...outcome })
 
 /**
  * Creates the failed result of a call.
@@ -253,7 +253,14 @@ const textOfParts = (parts: ReadonlyArray<Content>): string => {
 export const mediaOf = (output: ReadonlyArray<Content>): ReadonlyArray<Content> =>
   output.filter(Contents.isMedia).flatMap((part) => [Contents.text(mediaTag(part)), part])
 
-const blockMessage = ({ error, kind, output = [], name }: CallResult): Message => {
+/** Returns why a person approved a call, for the model. Empty without a reason. */
+const approvalText = ({ approval, error }: CallResult): string =>
+  approval === undefined || error !== undefined
+    ? ""
+    : `approved${approval.by === undefined ? "" : ` by ${approval.by}`}: ${approval.reason}`
+
+const blockMessage = (result: CallResult): Message => {
+  const { error, kind, output = [], name } = result
   if (error !== undefined) return userMessage(frame("error", name, Blocks.escape(error.message)), output)
   const text = textOfParts(output)
   // Explanations show whole blocks on purpose. An incomplete block is escaped, since it would close this one or leave
@@ -262,7 +269,8 @@ const blockMessage = ({ error, kind, output = [], name }: CallResult): Message =
     kind === "builtin" && name !== "/tasks"
       ? text.replace(/<block[ >](?:(?!<\/?block)[^])*?<\/block>|<(?=\/?block)/g, (it) => (it[1] ? it : "&lt;"))
       : Blocks.escape(text)
-  return userMessage(frame("result", name, body), output)
+  const approved = approvalText(result)
+  return userMessage(frame("result", name, approved === "" ? body : `${body}\n(${Blocks.escape(approved)})`), output)
 }
 
 const userMessage = (text: string, output: ReadonlyArray<Content> = []): Message => ({
@@ -283,8 +291,10 @@ const withId = (part: Content): ReadonlyArray<Content> =>
 const errorParts = ({ message }: CallError, media: ReadonlyArray<Content>): string | ReadonlyArray<Content> =>
   media.length === 0 ? message : [Contents.text(message), ...media]
 
-const toolMessage = ({ error, message, output = [], callId }: CallResult): Message => {
-  const shown = output.flatMap(withId)
+const toolMessage = (result: CallResult): Message => {
+  const { callId, error, message, output = [] } = result
+  const approved = approvalText(result)
+  const shown = [...output.flatMap(withId), ...(approved === "" ? [] : [Contents.text(`(${approved})`)])]
   return {
     role: "tool",
     content: [

@@ -94,6 +94,8 @@ export interface CallScope {
   readonly caller?: Caller
   /** The dialect of the call, in which messages about wrong input show examples. Default: `blocks`. */
   readonly dialect?: DialectName
+  /** The reason with which a person approved the call, and who did. Absent without one. */
+  readonly approval?: { readonly reason: string; readonly by?: string }
   /** Receives reports of the call before its result. Absent if nothing listens. */
   readonly report?: (report: Report) => Effect.Effect<void>
   /**

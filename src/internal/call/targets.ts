@@ -239,6 +239,7 @@ export const scopeOf = (run: Run, call: Call): CallScope => {
     taskId,
     runContext: context,
     ...(caller === undefined ? {} : { caller }),
+    ...(call.approval === undefined ? {} : { approval: call.approval }),
     dialect: currentTurn?.dialect ?? run.agent.dialect
   }
 }

@@ -70,7 +70,8 @@ const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
       }
       break
     case "tool_call_started":
-      if (next.currentTurn !== undefined) next.currentTurn = review(next.currentTurn, event.callId, event.change)
+      if (next.currentTurn !== undefined)
+        next.currentTurn = review(next.currentTurn, event.callId, event.change, approvalOf(next, event.callId))
       break
     case "tool_call_completed":
       complete(next, event)
@@ -338,8 +339,17 @@ const decided = (turn: Turn): Turn => {
 const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
   calls.length === 0 ? none : calls.map((call) => call.callId)
 
+/** Returns the reason with which a person approved a call. */
+const approvalOf = ({ questions }: State, callId: string): Call["approval"] => {
+  if (questions.length === 0) return undefined
+  const { answer } = questions.findLast((question) => question.callId === callId) ?? {}
+  return answer?.approved === true && answer.reason !== undefined
+    ? { reason: answer.reason, ...(answer.by === undefined ? {} : { by: answer.by }) }
+    : undefined
+}
+
 /** Marks a call as reviewed: accepted as it is, rewritten, or skipped with a result. */
-const review = (turn: Turn, callId: string, change: CallChange | undefined): Turn => {
+const review = (turn: Turn, callId: string, change: CallChange | undefined, approval: Call["approval"]): Turn => {
   const { completed, pending } = turn
   const at = indexOf(pending, callId)
   if (change?.type === "skip") {
@@ -348,7 +358,7 @@ const review = (turn: Turn, callId: string, change: CallChange | undefined): Tur
   const call = change === undefined ? pending[at] : change.call
   if (call === undefined || at === -1) return turn
   const next = pending.slice()
-  next[at] = { ...call, review: "accepted" }
+  next[at] = { ...call, review: "accepted", ...(approval === undefined ? {} : { approval }) }
   return { ...turn, pending: next }
 }
 

@@ -16,6 +16,9 @@ export const callError = lazily(() =>
   Schema.Struct({ name: Schema.String, message: Schema.String, recoverable: Schema.Boolean })
 )
 
+/** Why a person approved a call, if the person gave a reason, and who did. */
+const approval = lazily(() => Schema.Struct({ reason: Schema.String, by: Schema.optionalKey(Schema.String) }))
+
 const review = lazily(() => Schema.Literals(["unreviewed", "accepted"]))
 
 export const call = lazily(() =>
@@ -33,6 +36,7 @@ export const call = lazily(() =>
      * resolves to that skill.
      */
     skill: Schema.optionalKey(Schema.String),
+    approval: Schema.optionalKey(approval()),
     /** The effect of repeating the call. Known once the call is in flight. */
     effects: Schema.optionalKey(effects()),
     /** The reason why the call cannot run. The model receives this error instead of a result. */
@@ -88,6 +92,7 @@ export const callResult = perObject((content: ContentCodec) =>
     name: Schema.NullOr(Schema.String),
     kind: callKind(),
     input: Storable.Json,
+    approval: Schema.optionalKey(approval()),
     ...callOutcome(content).fields,
     /** The usage of a child run, which is added to the run's own. */
     spent: Schema.optionalKey(childExpense())
