@@ -1,8 +1,9 @@
 /**
  * Limits on the spending of a run, and on the runs it may start.
  *
- * Pure rules over plain numbers; the run keeps the counters. A call may overshoot, so limits are checked twice:
- * `beforeCall` refuses when nothing is left, `afterCall` when more was used than allowed.
+ * Pure rules over plain numbers; the run keeps the counters, and a `BudgetStore` those that runs share. A call may
+ * overshoot, so limits are checked twice: `beforeCall` refuses when nothing is left, `afterCall` when more was used than
+ * allowed.
  *
  * @since 0.1.0
  */
@@ -10,9 +11,11 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as SchemaGetter from "effect/SchemaGetter"
-import { BudgetExhaustedError, SpawnDenied } from "./KernelError.ts"
+import { BudgetExhaustedError, ConfigInvalid, SpawnDenied } from "./KernelError.ts"
+import { timeSpan } from "./kit/time.ts"
 
 export { BudgetExhaustedError, SpawnDenied }
 
@@ -58,6 +61,59 @@ export interface SpawnBudget {
   readonly maxConcurrent?: number | undefined
   /** Maximum number of levels of runs below the root. */
   readonly maxDepth: number
+}
+
+/**
+ * A budget that runs share by a key, in all processes with the same `BudgetStore`. Made by `shared`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Shared {
+  readonly key: string
+  readonly tokens?: number
+  readonly costUsd?: number
+  /** The length of a period in milliseconds. Absent: there is one period without end. */
+  readonly perMs?: number
+}
+
+/**
+ * Creates a budget that runs share by a key. It holds for one period after the other, counted from 1970 in UTC: `1 day`
+ * begins at midnight UTC. Without `per` it is never renewed. Budgets of one key with different periods are counted
+ * apart. Throws `ConfigInvalid` for limits that no budget can have.
+ *
+ * @example
+ * Budget.shared("tenant:acme", { costUsd: 50, per: "1 day" })
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const shared = (
+  key: string,
+  limits: {
+    readonly tokens?: number | undefined
+    readonly costUsd?: number | undefined
+    readonly per?: Duration.Input | undefined
+  }
+): Shared => {
+  const { costUsd, per, tokens } = limits
+  const perMs =
+    per === undefined ? undefined : Option.match(timeSpan(per), { onNone: () => NaN, onSome: Duration.toMillis })
+  const refuse = (path: string, reason: string): never => {
+    throw new ConfigInvalid({ path: `Budget.shared.${path}`, reason })
+  }
+  if (key === "" || key.length > 256) refuse("key", "a key has 1 to 256 characters")
+  if (tokens === undefined && costUsd === undefined) refuse("limits", "give 'tokens', 'costUsd' or both")
+  for (const [name, limit] of Object.entries({ tokens, costUsd })) {
+    if (limit !== undefined && !(Number.isFinite(limit) && limit >= 0)) refuse(name, "a limit is a number from 0")
+  }
+  if (perMs !== undefined && !(Number.isFinite(perMs) && perMs >= 1)) refuse("per", "a period is a span of time")
+  return {
+    key,
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(costUsd === undefined ? {} : { costUsd }),
+    ...(perMs === undefined ? {} : { perMs })
+  }
 }
 
 /**
@@ -216,6 +272,65 @@ export const beforeSpawn = (
     return new SpawnDenied({ parentRun: tree.parentRun, limit: maxConcurrent })
   }
   return undefined
+}
+
+/**
+ * Decides whether a model call that may use `amount` may be made under a shared budget: true, false while calls in
+ * progress may use up the rest, or the error of a budget that is used up.
+ *
+ * A call that may use more than is left is made alone. The last call of a period may therefore exceed the budget by
+ * what it uses itself.
+ *
+ * @category checks
+ * @since 0.1.0
+ */
+export const admission = (
+  { costUsd: maxCostUsd, key, tokens: maxTokens, ...period }: Shared,
+  use: { readonly spent: Spent; readonly reserved: Spent; readonly now: number },
+  amount: Spent
+): boolean | BudgetExhaustedError => {
+  const budget = { maxTokens, maxCostUsd }
+  const spent = exact(use.spent)
+  const over = beforeCall(budget, spent)
+  if (over !== undefined) {
+    const { until } = periodOf(period, use.now)
+    const { dimension, limit, used } = over
+    return new BudgetExhaustedError({
+      dimension,
+      limit,
+      used,
+      key,
+      ...(until === undefined ? {} : { renewsAt: until })
+    })
+  }
+  const isAlone = use.reserved.tokens === 0 && use.reserved.costUsd === 0
+  return isAlone || afterCall(budget, exact(add(add(spent, use.reserved), amount))) === undefined
+}
+
+/** Rounds a cost, since sums of fractions are seldom exact. */
+const exact = ({ costUsd, tokens }: Spent): Spent => ({ tokens, costUsd: Math.round(costUsd * 1e9) / 1e9 })
+
+/**
+ * Returns the id under which a store counts a shared budget.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const accountId = ({ key, perMs = 0 }: Shared): string => `${perMs}/${key}`
+
+/**
+ * Returns the period of a shared budget at an instant, in milliseconds since the epoch. Without an end, it never does.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const periodOf = (
+  { perMs }: Pick<Shared, "perMs">,
+  now: number
+): { readonly since: number; readonly until: number | undefined } => {
+  if (perMs === undefined) return { since: 0, until: undefined }
+  const since = Math.floor(now / perMs) * perMs
+  return { since, until: since + perMs }
 }
 
 const exhausted = (

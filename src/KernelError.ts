@@ -145,11 +145,17 @@ export type ModelError =
  * - `ProgramFailed`, `ProgramChanged`, `ProgramImpure`: the agent is a `Program`, and cannot continue.
  * - `ExtensionFailed`: a middleware failed.
  * - `MiddlewareTermination`: a middleware ends the run on purpose.
+ * - `BudgetExhaustedError`: a budget that the run shares with others is used up.
  *
  * @category errors
  * @since 0.1.0
  */
-export type ModelCallError = Model.ProviderError | ProgramError | Run.ExtensionFailed | Run.MiddlewareTermination
+export type ModelCallError =
+  | Model.ProviderError
+  | ProgramError
+  | Run.ExtensionFailed
+  | Run.MiddlewareTermination
+  | Run.BudgetExhaustedError
 
 /**
  * Fails when a `Program` cannot continue. Its run can be resumed with a corrected program.

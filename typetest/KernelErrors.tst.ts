@@ -164,7 +164,11 @@ yes<Equal<Tags<KernelError.ProgramError>, "ProgramFailed" | "ProgramChanged" | "
 yes<
   Equal<
     Tags<KernelError.ModelCallError>,
-    "ProviderError" | Tags<KernelError.ProgramError> | "ExtensionFailed" | "MiddlewareTermination"
+    | "ProviderError"
+    | Tags<KernelError.ProgramError>
+    | "ExtensionFailed"
+    | "MiddlewareTermination"
+    | "BudgetExhaustedError"
   >
 >()
 yes<Equal<Stream.Error<Middleware.ModelStream>, KernelError.ModelCallError>>()

@@ -77,14 +77,24 @@ export class OutputInvalid extends Schema.TaggedError<OutputInvalid>()("OutputIn
   }
 }
 
-/** The run reached its limit of tokens or cost. It can continue with a larger budget. */
+/**
+ * The run reached its limit of tokens or cost, or a budget that it shares by `key` is used up. It can continue with a
+ * larger budget, or once the shared one is renewed.
+ */
 export class BudgetExhaustedError extends Schema.TaggedError<BudgetExhaustedError>()("BudgetExhaustedError", {
   dimension: Schema.Literals(["tokens", "cost"]),
   used: Schema.Finite,
-  limit: Schema.Finite
+  limit: Schema.Finite,
+  /** The key of a shared budget. */
+  key: Schema.optionalKey(Schema.String),
+  /** When the shared budget is renewed, in milliseconds since the epoch. Absent: never. */
+  renewsAt: Schema.optionalKey(Schema.Finite)
 }) {
   override get message() {
-    return `budget exhausted: ${this.used} of ${this.limit} ${this.dimension === "tokens" ? "tokens" : "USD"} used`
+    const { dimension, key, limit, renewsAt, used } = this
+    const whose = key === undefined ? "budget" : `budget '${key}'`
+    const until = renewsAt === undefined ? "" : `; it is renewed at ${new Date(renewsAt).toISOString()}`
+    return `${whose} exhausted: ${used} of ${limit} ${dimension === "tokens" ? "tokens" : "USD"} used${until}`
   }
 }
 

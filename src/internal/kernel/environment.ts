@@ -11,6 +11,7 @@ import { TracerKey } from "effect/Tracer"
 import * as Agents from "../../Agent.ts"
 import type { Agent } from "../../Agent.ts"
 import { spawnDefaults } from "../../Budget.ts"
+import * as BudgetStore from "../../BudgetStore.ts"
 import * as Hooks from "../../Hooks.ts"
 import { InstructionBuilder } from "../../InstructionBuilder.ts"
 import { type AgentConfigInvalid, type ModelError, StoreError } from "../../KernelError.ts"
@@ -31,6 +32,7 @@ import { Telemetry, type TelemetryShape, make } from "../../Telemetry.ts"
 import { levelsOf } from "../agent/team.ts"
 import { guarded, referenceOf } from "../../kit/foreignCode.ts"
 import { extensionError, isSound } from "../errors/extensionError.ts"
+import { meter } from "../run/budgetMeter.ts"
 import { CurrentClaim, type RunClaim } from "../run/claim.ts"
 import { type Sink, addresses, publisher, soundRedactor } from "../run/listeners.ts"
 import { LiveTree, treesOf } from "../../store-kit/internal/liveTree.ts"
@@ -140,7 +142,8 @@ const telemetryOf = (built: Context.Context<never>, current: Context.Context<nev
 /** Returns the extensions that the host of the kernel, or of this run, provides. */
 const extensionsOf = (built: Built, current: Context.Context<never>) => ({
   hooks: Hooks.among(built, current),
-  middleware: referenceOf(built, current, Middleware),
+  // The meter counts each call that reaches a provider, so it is the innermost.
+  middleware: referenceOf(built, current, Middleware).concat(BudgetStore.among(built, current).map(meter)),
   policy: Policy.among(built, current),
   pipeline: referenceOf(built, current, PromptPipeline),
   builder: referenceOf(built, current, InstructionBuilder),

@@ -177,6 +177,7 @@ const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
   "ProgramFailed",
   "ProgramChanged",
   "ProgramImpure",
+  "BudgetExhaustedError",
   "LimitExceeded",
   "ExtensionFailed",
   "MiddlewareTermination"

@@ -15,6 +15,7 @@ import { atMost, leaseOf, movedSince, searchWords, storedStatuses, underLease } 
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { Claim, RunFilter, RunHead } from "../../RunStore.ts"
+import { nowOf } from "./databaseTime.ts"
 import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -44,12 +45,6 @@ export const make = (sql: SqlClient): Heads => ({
   cancelled: (keys) => cancelled(sql, keys)
 })
 
-/** Returns SQL for the time of the database, in milliseconds since the epoch. */
-const nowOf = (sql: SqlClient): string =>
-  sql.onDialectOrElse({
-    pg: () => "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS DOUBLE PRECISION)",
-    orElse: () => "((julianday('now') - 2440587.5) * 86400000.0)"
-  })
 const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<string>, SqlError> =>
   Effect.map(
     Effect.forEach(
