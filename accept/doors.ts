@@ -115,6 +115,29 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/A2a.test.ts",
     "test/cluster/databases.test.ts"
   ]),
+  ofFiles(
+    tested,
+    "runs carry the tenant, roles and labels of their caller, and four stores and every list filter by them",
+    [
+      "test/Caller.test.ts",
+      "test/durable/tenants.test.ts",
+      "test/RunStore.test.ts",
+      "test/file/FileRunStore.test.ts",
+      "test/sql/SqlRunStore.test.ts",
+      "test/sql/PgRunStore.test.ts",
+      "test/http/Access.test.ts",
+      "test/cli/tenants.test.ts",
+      "test/studio/studioLists.test.ts"
+    ]
+  ),
+  ofFiles(tested, "hooks of several layers combine, and a memory of a tenant is closed to the models of others", [
+    "test/Hooks.test.ts",
+    "test/Memory.test.ts"
+  ]),
+  ofFiles(tested, "a budget that two processes share is spent exactly, in SQLite and PostgreSQL", [
+    "test/BudgetStore.test.ts",
+    "test/sql/SqlBudgetStore.test.ts"
+  ]),
   ofFiles(tested, "a page of useChat that is reloaded has the message that it had live", [
     "test/http/uiReload.test.ts"
   ]),

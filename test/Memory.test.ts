@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Agent, Kernel, Memory, SkillRegistry } from "kernai"
+import { Agent, Kernel, Memory, PromptPipeline, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { memorySuite } from "./support/memory.ts"
 import { command } from "./support/blocks.ts"
@@ -125,6 +125,74 @@ describe("Memory.skills", () => {
         Kernel.layerMemory.pipe(
           Layer.provide([SkillRegistry.layer(...Memory.skills), MockProvider.layerOf(mock)]),
           Layer.provideMerge(memory)
+        )
+      )
+    )
+  })
+})
+
+describe("Memory.within", () => {
+  const memory = Memory.within(({ caller, context }) => ({
+    tenant: caller?.tenant ?? null,
+    desk: context["desk"] ?? 1
+  }))
+  const [search, store, forget] = memory.skills
+  const of = (tenant: string) => ({ ...scope, idempotencyKey: tenant, caller: { id: "ada", tenant }, runContext: {} })
+
+  it.effect("gives a model no way to what others remember, to store among it or to forget it", () =>
+    Effect.gen(function* () {
+      yield* store.call({ content: "Tea for acme", metadata: { about: "tea" } }, of("acme"))
+      // Fields of the filter cannot be chosen.
+      yield* store.call({ content: "Tea for umbrella", metadata: { tenant: "acme", desk: 2 } }, of("umbrella"))
+      const all = yield* Memory.Memory.use((memory) => memory.search({ query: "tea" }))
+      assert.deepStrictEqual(
+        all.map(({ content, metadata }) => [content, metadata]),
+        [
+          ["Tea for acme", { about: "tea", tenant: "acme", desk: 1 }],
+          ["Tea for umbrella", { tenant: "umbrella", desk: 1 }]
+        ]
+      )
+      for (const filter of [{}, { tenant: "acme" }, { tenant: null }, { desk: 2 }]) {
+        const found = JSON.stringify(yield* search.call({ query: "tea", filter }, of("umbrella")))
+        assert.include(found, "Tea for umbrella")
+        assert.notInclude(found, "Tea for acme")
+      }
+      assert.notInclude(JSON.stringify(yield* search.call({ query: "tea" }, scope)), "Tea for")
+      const id = all[0]?.id ?? ""
+      assert.include(yield* forget.call({ id }, of("umbrella")), "There is nothing")
+      assert.include(yield* forget.call({ id }, scope), "There is nothing")
+      assert.include(yield* forget.call({ id }, of("acme")), "Forgot")
+    }).pipe(Effect.provide(Layer.fresh(Memory.layerMemory)))
+  )
+
+  it.effect("fills the prompt from the memories of the caller, and from none if the filter throws", () => {
+    const mock = MockProvider.make(`<block type="final">done</block>`)
+    const agent = Agent.make({ instructions: "", model: "m" })
+    const broken = Memory.section({
+      filter: ({ caller }) => {
+        if (caller?.tenant === "acme") throw new Error("broken")
+        return {}
+      }
+    })
+    return Effect.gen(function* () {
+      const { store } = yield* Memory.Memory
+      yield* store({ content: "Acme drinks tea", metadata: { tenant: "acme", desk: 1 } })
+      yield* store({ content: "Umbrella drinks tea", metadata: { tenant: "umbrella", desk: 1 } })
+      const system = (tenant: string) =>
+        Effect.map(Kernel.run(agent, "Which tea?", { caller: { id: "ada", tenant } }), () =>
+          JSON.stringify(mock.lastCall?.messages[0]?.content)
+        )
+      const acme = yield* system("acme")
+      assert.deepStrictEqual([acme.includes("Acme drinks"), acme.includes("Umbrella drinks")], [true, false])
+      // The section with the broken filter adds what everybody remembers, for this tenant alone.
+      const umbrella = yield* system("umbrella")
+      assert.deepStrictEqual([umbrella.includes("Acme drinks"), umbrella.includes("Umbrella drinks")], [true, true])
+    }).pipe(
+      Effect.provide(
+        Kernel.layerMemory.pipe(
+          Layer.provide(PromptPipeline.layer({ sections: [memory.section(), broken] })),
+          Layer.provide([SkillRegistry.layer(), MockProvider.layerOf(mock)]),
+          Layer.provideMerge(Layer.fresh(Memory.layerMemory))
         )
       )
     )

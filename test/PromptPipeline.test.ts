@@ -329,7 +329,7 @@ describe("PromptPipeline.layer", () => {
       )
       const error = yield* Effect.flip(Effect.provide(Kernel.run(agent, "tea?", { runId: "run" }), pipeline))
       assert.strictEqual(error._tag, "ContextWindowExceeded")
-      yield* memory.forget(id)
+      yield* memory.forget({ id })
       const { state } = yield* Effect.provide(Replay.run(agent, "run"), pipeline)
       assert.strictEqual(state.status.type, "failed")
     }).pipe(Effect.provide(world(MockProvider.make())))

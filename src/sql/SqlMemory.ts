@@ -60,7 +60,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     store: (memory) => store(table, memory),
     search: (query) => search(table, query),
-    forget: (id) => forget(table, id)
+    forget: (which) => forget(table, which)
   }
 })
 
@@ -159,13 +159,15 @@ const store = Effect.fnUntraced(function* (
   return meanwhile === undefined ? entry : yield* entryOf(meanwhile)
 })
 
-const forget = ({ dialect, space, sql }: Table, id: string): Effect.Effect<boolean, StoreError> =>
-  guarded(
+const forget = (table: Table, { filter, id }: Memory.Forgetting): Effect.Effect<boolean, StoreError> => {
+  const { dialect, sql } = table
+  const found = sql.and([matching(table, filter), sql`m.name = ${Key.make(id)}`])
+  return guarded(
     "forget",
     sql.withTransaction(
       Effect.gen(function* () {
         const rows = yield* sql<{ id: number }>`
-          DELETE FROM kernai_memories WHERE space = ${space} AND name = ${Key.make(id)} RETURNING id`
+          DELETE FROM kernai_memories WHERE id IN (SELECT m.id FROM kernai_memories m WHERE ${found}) RETURNING id`
         const gone = rows[0]?.id
         if (gone === undefined) return false
         yield* dialect.unindex(gone)
@@ -174,6 +176,7 @@ const forget = ({ dialect, space, sql }: Table, id: string): Effect.Effect<boole
       })
     )
   )
+}
 
 // ---------------------------------------------------------------- searching
 

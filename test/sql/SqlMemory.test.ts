@@ -42,8 +42,8 @@ describe("SqlMemory", () => {
         found.map(({ content }) => content),
         ["secret of ann"]
       )
-      assert.isFalse(yield* bob.forget(entry.id))
-      assert.isTrue(yield* ann.forget(entry.id))
+      assert.isFalse(yield* bob.forget({ id: entry.id }))
+      assert.isTrue(yield* ann.forget({ id: entry.id }))
     }).pipe(Effect.provide(sqlite))
   )
 
@@ -51,7 +51,7 @@ describe("SqlMemory", () => {
     Effect.gen(function* () {
       const memory = yield* SqlMemory.make()
       const { id } = yield* memory.store({ content: "one", metadata: { who: "ann" } })
-      yield* memory.forget(id)
+      yield* memory.forget({ id })
       const sql = yield* SqlClient.SqlClient
       for (const table of ["kernai_memories", "kernai_memory_facts", "kernai_memory_words"]) {
         assert.deepStrictEqual(yield* sql`SELECT * FROM ${sql(table)}`, [], table)

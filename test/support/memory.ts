@@ -101,9 +101,15 @@ export const memorySuite = <E>(name: string, layer: Layer.Layer<Memory.Memory, E
     test("forgets by id, and says whether there was something", (memory) =>
       Effect.gen(function* () {
         const [first] = yield* remember(memory, "one thing", "one other")
-        assert.isTrue(yield* memory.forget(first?.id ?? ""))
-        assert.isFalse(yield* memory.forget(first?.id ?? ""))
-        assert.isFalse(yield* memory.forget("'; DROP TABLE kernai_memories; --\u0000"))
+        for (const filter of [{ tenant: "acme" }, { n: 1 }]) {
+          assert.isFalse(yield* memory.forget({ id: first?.id ?? "", filter }))
+        }
+        const own = yield* memory.store({ content: "of acme", metadata: { tenant: "acme", n: 1 } })
+        assert.isFalse(yield* memory.forget({ id: own.id, filter: { tenant: "umbrella", n: 1 } }))
+        assert.isTrue(yield* memory.forget({ id: own.id, filter: { tenant: "acme" } }))
+        assert.isTrue(yield* memory.forget({ id: first?.id ?? "" }))
+        assert.isFalse(yield* memory.forget({ id: first?.id ?? "" }))
+        assert.isFalse(yield* memory.forget({ id: "'; DROP TABLE kernai_memories; --\u0000" }))
         assert.deepStrictEqual(contents(yield* memory.search({ query: "one" })), ["one other"])
       }))
 
@@ -116,7 +122,7 @@ export const memorySuite = <E>(name: string, layer: Layer.Layer<Memory.Memory, E
         )
         assert.strictEqual(new Set(stored.map(({ id }) => id)).size, 1)
         assert.strictEqual((yield* memory.search({ query: "text" })).length, 1)
-        yield* memory.forget(stored[0]?.id ?? "")
+        yield* memory.forget({ id: stored[0]?.id ?? "" })
         yield* memory.store({ content: "text again", key: "k\u0000" })
         assert.deepStrictEqual(contents(yield* memory.search({ query: "text" })), ["text again"])
       }))
