@@ -87,11 +87,14 @@ export interface Limited {
   readonly select: Select
 }
 
-const Limits: Context.Reference<Limited | undefined> = Context.Reference<Limited | undefined>("kernai/SharedBudgets", {
-  defaultValue: () => undefined
-})
+const SharedBudgets: Context.Reference<Limited | undefined> = Context.Reference<Limited | undefined>(
+  "kernai/SharedBudgets",
+  {
+    defaultValue: () => undefined
+  }
+)
 
-const parts = AddedParts.of(Limits)
+const parts = AddedParts.of(SharedBudgets)
 
 /**
  * Holds every model call of the runs in this layer to the budgets that `select` returns: turns, samples of skills and
@@ -99,7 +102,7 @@ const parts = AddedParts.of(Limits)
  * budget is renewed. A model without a price cannot be asked under a budget in USD. Such layers add to each other.
  *
  * @example
- * const BudgetsLive = BudgetStore.limit(({ caller }) =>
+ * const BudgetsLive = BudgetStore.layerLimits(({ caller }) =>
  *   caller?.tenant === undefined
  *     ? []
  *     : [Budget.shared(`tenant:${caller.tenant}`, { costUsd: 50, per: "1 day" })]
@@ -108,7 +111,7 @@ const parts = AddedParts.of(Limits)
  * @category layers
  * @since 0.1.0
  */
-export const limit = (select: Select): Layer.Layer<never, never, BudgetStore> =>
+export const layerLimits = (select: Select): Layer.Layer<never, never, BudgetStore> =>
   parts.layer(Effect.map(BudgetStore, (store) => ({ store, select })))
 
 /**

@@ -15,7 +15,7 @@ const usage = (tokens: number) => ({ inputTokens: { total: tokens }, outputToken
 
 /** A budget of a tenant for a day, of so many tokens. */
 const perTenant = (tokens: number) =>
-  BudgetStore.limit(({ caller }) =>
+  BudgetStore.layerLimits(({ caller }) =>
     caller?.tenant === undefined ? [] : [Budget.shared(`tenant:${caller.tenant}`, { tokens, per: "1 day" })]
   )
 
@@ -113,7 +113,7 @@ describe("a budget that runs share by a key", () => {
   it.effect("refuses a model without a price where it limits USD, and is asked for each agent", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make("Done.", "Done.")
-      const limits = BudgetStore.limit(({ agent }) =>
+      const limits = BudgetStore.layerLimits(({ agent }) =>
         agent === "clerk" ? [Budget.shared("all", { costUsd: 1 })] : [Budget.shared("all", { tokens: 100_000 })]
       )
       const refused = yield* Effect.flip(Effect.provide(Kernel.run(clerk, "Go.", { provider }), limits))
@@ -127,7 +127,7 @@ describe("a budget that runs share by a key", () => {
   it.effect("adds to those of other layers, beside it and around the kernel", () =>
     Effect.gen(function* () {
       const provider = MockProvider.make({ text: "Done.", usage: usage(5) })
-      const all = (key: string) => BudgetStore.limit(() => [Budget.shared(key, { tokens: 1_000 })])
+      const all = (key: string) => BudgetStore.layerLimits(() => [Budget.shared(key, { tokens: 1_000 })])
       const around = Layer.provide(Kernel.layerNoProvider, all("a"))
       yield* Effect.provide(Kernel.run(clerk, "Go.", { provider }), [all("b"), all("c"), around])
       const store = yield* BudgetStore.BudgetStore

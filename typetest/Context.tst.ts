@@ -1,8 +1,8 @@
 /**
  * What the compiler knows of the context of runs: who must give it, and who reads it.
  */
-import { Effect, Schema } from "effect"
-import { Agent, Chat, Hooks, Kernel, type KernelError, Policy, Skill } from "kernai"
+import { Effect, Schema, Stream } from "effect"
+import { Agent, Chat, Hooks, Kernel, type KernelError, Middleware, Policy, Skill } from "kernai"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <T extends true>(): T | undefined => undefined
@@ -61,6 +61,15 @@ export const policy = Policy.layer((call) =>
     userId === "ada" ? Policy.allowed : Policy.denied("not yours")
   )
 )
+export const middleware = Middleware.layer({
+  callModel: (call, next) =>
+    Stream.unwrap(
+      Effect.as(
+        Effect.orDie(Effect.map(Agent.contextOf(desk, call), (user) => yes<Equal<typeof user, User>>())),
+        next(call)
+      )
+    )
+})
 // A skill that its agent lists reads it by the schema.
 export const whoami = Skill.make("whoami", {
   description: "",

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 
 const [where = "", name = ""] = process.argv.slice(2)
 
-const budgets = BudgetStore.limit(({ caller }) => [
+const budgets = BudgetStore.layerLimits(({ caller }) => [
   Budget.shared(`tenant:${caller?.tenant}`, { costUsd: 1, per: "1 day" })
 ])
 const store = where.startsWith("postgres")

@@ -19,7 +19,7 @@ import { spentBy } from "../state/state.ts"
 import { childRunId } from "../../Call.ts"
 import { TimedOut, explain, short } from "../skill/failureText.ts"
 import { type Callable, type Child, type Run, type TaskError, isTaskError, currentTurn } from "../run/run.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 import type { Target } from "./targets.ts"
 
 /** The report about a child run. */

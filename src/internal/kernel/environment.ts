@@ -38,7 +38,7 @@ import { type Sink, addresses, publisher, soundRedactor } from "../run/listeners
 import { LiveTree, treesOf } from "../../store-kit/internal/liveTree.ts"
 import { chooser, membersOf } from "../run/members.ts"
 import type { Environment } from "../run/run.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 import { patient, soundMedia, soundRuns } from "../../store-kit/internal/storeGuard.ts"
 import { perObject } from "../../kit/perObject.ts"
 import { randomId } from "../../kit/randomId.ts"

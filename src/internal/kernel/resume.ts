@@ -23,7 +23,7 @@ import { type AskedAgent, type EndError, type Environment, type Run, makeRun, no
 import { decided, declined, type Giver } from "./answers.ts"
 import { answerTasks, withdraw } from "./queue.ts"
 import type { Recovery, Resumption } from "../../RunOptions.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 import { finish, traced } from "./start.ts"
 import { effectsOf } from "../policy/callEffects.ts"
 import { respawner, resumesOf } from "./task.ts"

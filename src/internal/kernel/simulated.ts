@@ -17,7 +17,7 @@ import type { JsonObject } from "../../kit/json.ts"
 import { LiveTree, Trees } from "../../store-kit/internal/liveTree.ts"
 import { patient } from "../../store-kit/internal/storeGuard.ts"
 import type { Environment } from "../run/run.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 import { resume } from "./resume.ts"
 import { start } from "./start.ts"
 

@@ -21,7 +21,7 @@ import { childRunId } from "../../Call.ts"
 import type { Child, DriveError, EndError, Environment, MemberError, Run } from "../run/run.ts"
 import { currentTurn } from "../run/run.ts"
 import type { Resumption } from "../../RunOptions.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 import { create, traced } from "./start.ts"
 
 type Spawn = Environment["spawn"]

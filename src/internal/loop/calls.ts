@@ -17,7 +17,7 @@ import { pauseAsking, recordResult, runWorkflow, together } from "../call/concur
 import { dispatch } from "../call/dispatch.ts"
 import { accept, needsReview, pauseReason, questionMetadata, review } from "../call/review.ts"
 import { type CallsError, type Run, currentTurn, isRecovered, unlessStopped } from "../run/run.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 import { effectsOf } from "../policy/callEffects.ts"
 
 /** Returns whether the calls of a reply are open. */

@@ -25,7 +25,7 @@ import type { ModelReply } from "../model/modelReply.ts"
 import { carryUsage, completedDraft, keepMedia, refusal, replyEvents, wantsRestart } from "../model/modelReply.ts"
 import { repairOf } from "../model/repair.ts"
 import { corrected, type Intent, repetition, replyRules } from "../model/meaning.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 import { handOver } from "./handOver.ts"
 import { isSteered, takeSteering } from "./steering.ts"
 

@@ -17,7 +17,7 @@ import type { Draft } from "../run/publish.ts"
 import { outputSchema } from "../run/conclude.ts"
 import { canAct, offerOf } from "./permissions.ts"
 import { type Offer, type PrepareError, type Run, carry, drop } from "../run/run.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 
 /** Builds the prompt of the open turn, runs its hook and records it. */
 export function* preparePrompt(run: Run): Effect.fn.Return<void, PrepareError> {

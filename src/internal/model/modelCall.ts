@@ -26,7 +26,7 @@ import { type ReplyError, type Run, carry, currentTurn, now } from "../run/run.t
 import { type ModelReply, cutUsage, hasBegun } from "./modelReply.ts"
 import { emitSent, requestOf, toolsOf } from "./modelRequest.ts"
 import { grammarOf } from "./permissions.ts"
-import * as Budget from "../run/sharedBudget.ts"
+import * as Budget from "../run/treeBudget.ts"
 
 /**
  * Calls the model once. A reply is complete once its finish part has arrived, whether or not the connection has closed.

@@ -68,7 +68,7 @@ import * as PromptCache from "../prompt/promptCache.ts"
 import { State, callerScope } from "../state/state.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type IsUsed, usedIds } from "../words/ids.ts"
-import type { SharedBudget } from "./sharedBudget.ts"
+import type { TreeBudget } from "./treeBudget.ts"
 
 /** An agent whose instructions need no services. */
 export type AnyAgent = Agent<unknown, AnySkill<unknown>, never, unknown>
@@ -143,7 +143,7 @@ export interface Environment extends Member {
   /** Emit every part of a reply as `stream_part`, text included. */
   readonly parts: boolean
   /** Counters and slots shared by the whole tree of runs. */
-  readonly budget: SharedBudget
+  readonly budget: TreeBudget
   /** Publishes the events of the whole tree to listeners and followers. */
   readonly live: LiveTree
   /** Returns whether the consumer's buffer is full. */

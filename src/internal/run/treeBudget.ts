@@ -15,10 +15,10 @@ import type { BudgetExhaustedError, SpawnDenied } from "../../KernelError.ts"
 import * as Usage from "../../Usage.ts"
 
 /** The budget of a tree of runs, and its counters. */
-export interface SharedBudget {
+export interface TreeBudget {
   readonly budget: ExecutionBudget
   /** The budget of the caller, for a called agent with limits of its own. Usage counts for both. */
-  readonly outer: SharedBudget | undefined
+  readonly outer: TreeBudget | undefined
   readonly spawn: SpawnBudget
   /** The ids of all child runs of the tree. Absent until they are read from the store. */
   children?: Set<string>
@@ -32,7 +32,7 @@ export interface SharedBudget {
 }
 
 /** Creates the budget of a tree that has already spent this much. */
-export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): SharedBudget => ({
+export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent): TreeBudget => ({
   budget,
   outer: undefined,
   spawn,
@@ -44,26 +44,26 @@ export const make = (budget: ExecutionBudget, spawn: SpawnBudget, spent: Spent):
 /**
  * Returns the budget of a called agent inside that of its caller. An agent without limits shares the caller's budget.
  */
-export const within = (outer: SharedBudget, budget: ExecutionBudget, spent: Spent): SharedBudget =>
+export const within = (outer: TreeBudget, budget: ExecutionBudget, spent: Spent): TreeBudget =>
   hasLimit(budget) ? { ...make(budget, outer.spawn, spent), outer } : outer
 
 /** Returns whether the tree has any limit of tokens or cost. */
-export const isBounded = (tree: SharedBudget): boolean =>
+export const isBounded = (tree: TreeBudget): boolean =>
   hasLimit(tree.budget) || (tree.outer !== undefined && isBounded(tree.outer))
 
 /** Returns the error of a budget that is used up (used >= limit), so that no call may be made. */
-export const exhausted = (tree: SharedBudget): BudgetExhaustedError | undefined =>
+export const exhausted = (tree: TreeBudget): BudgetExhaustedError | undefined =>
   Budget.beforeCall(tree.budget, tree.spent) ?? (tree.outer && exhausted(tree.outer))
 
 /** Returns whether the budget is used up. */
-export const isUsedUp = (tree: SharedBudget): boolean => exhausted(tree) !== undefined
+export const isUsedUp = (tree: TreeBudget): boolean => exhausted(tree) !== undefined
 
 /**
  * Makes a model call under a reservation, which ends with the call. Fails if the budget is used up. Waits while calls
  * in progress may use up the rest; only this wait, through `restore`, is interruptible.
  */
 export const reserving = <A extends Used, E>(
-  tree: SharedBudget,
+  tree: TreeBudget,
   depth: number,
   restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
   call: Effect.Effect<A, E>
@@ -74,13 +74,13 @@ export const reserving = <A extends Used, E>(
 }
 
 /** Counts usage of earlier calls. */
-export const count = (tree: SharedBudget, used: Spent): void => {
+export const count = (tree: TreeBudget, used: Spent): void => {
   tree.spent = Budget.add(tree.spent, used)
   if (tree.outer !== undefined) count(tree.outer, used)
 }
 
 /** Returns the error of a budget that a finished call exceeded (used > limit). */
-export const overrun = (tree: SharedBudget): BudgetExhaustedError | undefined =>
+export const overrun = (tree: TreeBudget): BudgetExhaustedError | undefined =>
   Budget.afterCall(tree.budget, tree.spent) ?? (tree.outer && overrun(tree.outer))
 
 /**
@@ -88,7 +88,7 @@ export const overrun = (tree: SharedBudget): BudgetExhaustedError | undefined =>
  * once. `stored` reads the runs of the tree and is used once.
  */
 export const admit = <E>(
-  tree: SharedBudget,
+  tree: TreeBudget,
   child: { readonly parentRun: string; readonly depth: number; readonly runId: string },
   stored: Effect.Effect<ReadonlyArray<string>, E>
 ): Effect.Effect<void, E | SpawnDenied> => {
@@ -110,7 +110,7 @@ export const admit = <E>(
  * Runs a child in a slot of the tree, waiting for a free one. A tree that allows no children has no slots, and the
  * child is denied later.
  */
-export const inSlot = <A, E>(tree: SharedBudget, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+export const inSlot = <A, E>(tree: TreeBudget, child: Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const slots = slotsOf(tree)
   return slots === undefined ? child : slots.withPermits(1)(child)
 }
@@ -119,7 +119,7 @@ export const inSlot = <A, E>(tree: SharedBudget, child: Effect.Effect<A, E>): Ef
  * Lends the slot of a child run to its own children while it waits for them, so waiting runs cannot cause a deadlock.
  * The root has no slot to lend.
  */
-export const lending = <A, E>(tree: SharedBudget, depth: number, waiting: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+export const lending = <A, E>(tree: TreeBudget, depth: number, waiting: Effect.Effect<A, E>): Effect.Effect<A, E> => {
   const slots = depth === 0 ? undefined : slotsOf(tree)
   return slots === undefined
     ? waiting
@@ -149,7 +149,7 @@ const hasLimit = ({ maxCostUsd, maxTokens }: ExecutionBudget): boolean =>
   maxTokens !== undefined || maxCostUsd !== undefined
 
 const reservingHere = <A extends Used, E>(
-  tree: SharedBudget,
+  tree: TreeBudget,
   depth: number,
   restore: (waiting: Effect.Effect<void>) => Effect.Effect<void>,
   call: Effect.Effect<A, E>
@@ -169,7 +169,7 @@ const reservingHere = <A extends Used, E>(
 }
 
 /** Ends a reservation and counts the usage of the call. A failed call reports none. */
-const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>): void => {
+const settle = (tree: TreeBudget, level: Level, exit: Exit.Exit<Used, unknown>): void => {
   level.calls--
   if (Exit.isSuccess(exit)) {
     const { costUsd = 0, usage } = exit.value
@@ -182,14 +182,14 @@ const settle = (tree: SharedBudget, level: Level, exit: Exit.Exit<Used, unknown>
   for (const wake of woken) wake()
 }
 
-const slotsOf = (tree: SharedBudget): Semaphore.Semaphore | undefined => {
+const slotsOf = (tree: TreeBudget): Semaphore.Semaphore | undefined => {
   if (tree.outer !== undefined) return slotsOf(tree.outer)
   const children = Math.min(tree.spawn.maxConcurrent ?? Infinity, tree.spawn.maxAgents) - 1
   return children < 1 ? undefined : (tree.slots ??= Semaphore.makeUnsafe(children))
 }
 
 /** Returns what calls in progress may use. The first call at a depth may use everything, so it runs alone. */
-const reserved = (tree: SharedBudget): Spent => {
+const reserved = (tree: TreeBudget): Spent => {
   let sum = Budget.nothing
   for (const level of tree.levels) {
     if (level === undefined || level.calls === 0) continue
@@ -206,7 +206,7 @@ const larger = (known: Spent | undefined, used: Spent): Spent =>
     ? used
     : { tokens: Math.max(known.tokens, used.tokens), costUsd: Math.max(known.costUsd, used.costUsd) }
 
-const callEnded = (tree: SharedBudget): Effect.Effect<void> =>
+const callEnded = (tree: TreeBudget): Effect.Effect<void> =>
   Effect.callback<void>((resume) => {
     const wake = () => resume(Effect.void)
     tree.waiting.push(wake)
