@@ -11,6 +11,7 @@ import * as Digest from "effect/crypto/Digest"
 import * as Effect from "effect/Effect"
 import { dual } from "effect/Function"
 import * as Schema from "effect/Schema"
+import { imageType, startsWith } from "./kit/imageHeader.ts"
 import type { JsonObject } from "./kit/json.ts"
 import * as Snapshot from "./kit/snapshot.ts"
 import { defineBytes } from "./kit/snapshot.ts"
@@ -265,9 +266,9 @@ interface Signature {
 
 const unknownType = "application/octet-stream"
 
-const at = (offset: number, text: string) => (bytes: Uint8Array) =>
-  bytes.length >= offset + text.length &&
-  Array.from(text).every((char, index) => bytes[offset + index] === char.charCodeAt(0))
+const at = (offset: number, text: string) => (bytes: Uint8Array) => startsWith(bytes, offset, text)
+
+const image = (type: string) => (bytes: Uint8Array) => imageType(bytes) === type
 
 const all =
   (...tests: ReadonlyArray<(bytes: Uint8Array) => boolean>) =>
@@ -280,10 +281,10 @@ const any =
     tests.some((test) => test(bytes))
 
 const signatures: ReadonlyArray<Signature> = [
-  { type: "image/png", also: /^image\/(x-png|apng|vnd\.mozilla\.apng)$/, matches: at(0, "\x89PNG\r\n\x1a\n") },
-  { type: "image/jpeg", also: /^image\/(jpg|pjpeg)$/, matches: at(0, "\xff\xd8\xff") },
-  { type: "image/gif", matches: any(at(0, "GIF87a"), at(0, "GIF89a")) },
-  { type: "image/webp", matches: all(at(0, "RIFF"), at(8, "WEBP")) },
+  { type: "image/png", also: /^image\/(x-png|apng|vnd\.mozilla\.apng)$/, matches: image("image/png") },
+  { type: "image/jpeg", also: /^image\/(jpg|pjpeg)$/, matches: image("image/jpeg") },
+  { type: "image/gif", matches: image("image/gif") },
+  { type: "image/webp", matches: image("image/webp") },
   { type: "image/tiff", also: /^image\//, matches: any(at(0, "II*\0"), at(0, "MM\0*")) },
   { type: "image/avif", matches: all(at(4, "ftyp"), any(at(8, "avif"), at(8, "avis"))) },
   {

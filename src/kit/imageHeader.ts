@@ -12,28 +12,31 @@ export interface ImageSize {
 
 /** Returns the media type. Undefined for other formats. */
 export const imageType = (bytes: Uint8Array): string | undefined => {
-  if (startsWith(bytes, 0, "\x89PNG")) return "image/png"
+  if (startsWith(bytes, 0, "\x89PNG\r\n\x1a\n")) return "image/png"
   if (startsWith(bytes, 0, "\xff\xd8\xff")) return "image/jpeg"
-  if (startsWith(bytes, 0, "GIF8")) return "image/gif"
-  return startsWith(bytes, 0, "RIFF") && startsWith(bytes, 8, "WE") ? "image/webp" : undefined
+  if (startsWith(bytes, 0, "GIF87a") || startsWith(bytes, 0, "GIF89a")) return "image/gif"
+  return startsWith(bytes, 0, "RIFF") && startsWith(bytes, 8, "WEBP") ? "image/webp" : undefined
 }
 
 /** Returns the size. Undefined for other formats, and for an image that is cut before its size. */
 export const imageSize = (bytes: Uint8Array): ImageSize | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  if (startsWith(bytes, 0, "\x89PNG\r\n\x1a\n")) {
-    return bytes.length < 24 ? undefined : { width: view.getUint32(16), height: view.getUint32(20) }
+  switch (imageType(bytes)) {
+    case "image/png":
+      return bytes.length < 24 ? undefined : { width: view.getUint32(16), height: view.getUint32(20) }
+    case "image/gif":
+      return bytes.length < 10 ? undefined : { width: view.getUint16(6, true), height: view.getUint16(8, true) }
+    case "image/webp":
+      return bytes.length < 30 ? undefined : webpSize(bytes, view)
+    case "image/jpeg":
+      return jpegSize(view)
+    default:
+      return undefined
   }
-  if (startsWith(bytes, 0, "GIF8")) {
-    return bytes.length < 10 ? undefined : { width: view.getUint16(6, true), height: view.getUint16(8, true) }
-  }
-  if (startsWith(bytes, 0, "RIFF") && startsWith(bytes, 8, "WEBP")) {
-    return bytes.length < 30 ? undefined : webpSize(bytes, view)
-  }
-  return startsWith(bytes, 0, "\xff\xd8\xff") ? jpegSize(view) : undefined
 }
 
-const startsWith = (bytes: Uint8Array, at: number, text: string): boolean => {
+/** Returns whether these characters stand at an offset, one in each byte. */
+export const startsWith = (bytes: Uint8Array, at: number, text: string): boolean => {
   for (let index = 0; index < text.length; index++) if (bytes[at + index] !== text.charCodeAt(index)) return false
   return true
 }
