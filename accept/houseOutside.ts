@@ -1,10 +1,10 @@
 /**
  * What an outside author can make: a store, a provider, a door and a protocol, from the package alone.
  */
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { copyFileSync, readFileSync } from "node:fs"
 import { join } from "node:path"
-import { ofPackage, type Packed } from "./packed.ts"
-import { type Line, node, root, run } from "./support.ts"
+import { compile, consumer, ofPackage } from "./packed.ts"
+import { type Line, node, root } from "./support.ts"
 
 const samples = [
   ["a store of your own", "12-own-store.ts"],
@@ -16,8 +16,15 @@ const samples = [
 /** Compiles and runs the examples in a project that has nothing but the package and its peers. */
 export const outsideLines = (): Promise<ReadonlyArray<Line>> =>
   ofPackage(async (packed) => {
-    const project = projectOf(packed)
-    const compiled = node([join(packed.clone, "node_modules/typescript/bin/tsc"), "-p", project])
+    const project = consumer(packed, "outside", {
+      noUncheckedIndexedAccess: true,
+      allowImportingTsExtensions: true,
+      noEmit: true
+    })
+    for (const file of ["keyValueRunStore.ts", ...samples.map(([, file]) => file)]) {
+      copyFileSync(join(root, "examples", file), join(project, file))
+    }
+    const compiled = compile(packed, project)
     return [
       {
         line: "a store, a provider, a door and a protocol of your own compile against the package",
@@ -35,36 +42,6 @@ export const outsideLines = (): Promise<ReadonlyArray<Line>> =>
       })
     ]
   })
-
-const projectOf = ({ clone, folder, tarball }: Packed): string => {
-  const project = join(folder, "outside")
-  const home = join(project, "node_modules/kernai")
-  mkdirSync(home, { recursive: true })
-  mkdirSync(join(project, "node_modules/@effect"))
-  const unpacked = run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", home])
-  if (unpacked.status !== 0) throw new Error(unpacked.stderr)
-  for (const name of ["effect", "@effect/platform-node", "@types"]) {
-    symlinkSync(join(clone, "node_modules", name), join(project, "node_modules", name))
-  }
-  for (const file of ["keyValueRunStore.ts", ...samples.map(([, file]) => file)]) {
-    copyFileSync(join(root, "examples", file), join(project, file))
-  }
-  const compilerOptions = {
-    target: "es2024",
-    lib: ["es2024", "esnext.disposable", "dom"],
-    module: "nodenext",
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    noUncheckedIndexedAccess: true,
-    allowImportingTsExtensions: true,
-    noEmit: true,
-    skipLibCheck: false,
-    types: ["node"]
-  }
-  writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }))
-  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }))
-  return project
-}
 
 /** The comment at the end of an example, without its marks. */
 const promised = (file: string): string => {

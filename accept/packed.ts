@@ -39,13 +39,43 @@ export const ofPackage = (body: (packed: Packed) => Promise<ReadonlyArray<Line>>
   })
 
 /** What the package declares to projects. */
-export const declared = async ({ clone, folder, tarball }: Packed): Promise<ReadonlyArray<Line>> => [
-  await attempt("what a project infers from the package has names the project can write", () =>
-    nameable(folder, clone, tarball)
+export const declared = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
+  await attempt("what a project infers from the package has names the project can write", () => nameable(packed)),
+  await attempt("every module says in its declarations what it is, as it does in its source", () =>
+    described(packed.clone)
   ),
-  await attempt("every module says in its declarations what it is, as it does in its source", () => described(clone)),
-  await attempt("every module exports from the package what it does from its source", () => complete(clone))
+  await attempt("every module exports from the package what it does from its source", () => complete(packed.clone))
 ]
+
+/** Makes a strict project that has nothing but the package and its peers, and returns its folder. */
+export const consumer = ({ clone, folder, tarball }: Packed, name: string, options: object): string => {
+  const project = join(folder, name)
+  const home = join(project, "node_modules/kernai")
+  mkdirSync(home, { recursive: true })
+  mkdirSync(join(project, "node_modules/@effect"))
+  const unpacked = run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", home])
+  if (unpacked.status !== 0) throw new Error(unpacked.stderr)
+  for (const peer of ["effect", "@effect/platform-node", "@types"]) {
+    symlinkSync(join(clone, "node_modules", peer), join(project, "node_modules", peer))
+  }
+  const compilerOptions = {
+    target: "es2024",
+    lib: ["es2024", "esnext.disposable", "dom"],
+    module: "nodenext",
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    skipLibCheck: false,
+    types: ["node"],
+    ...options
+  }
+  writeFileSync(join(project, "package.json"), JSON.stringify({ type: "module" }))
+  writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }))
+  return project
+}
+
+/** Compiles a project with the compiler of the clone. */
+export const compile = ({ clone }: Packed, project: string) =>
+  node([join(clone, "node_modules/typescript/bin/tsc"), "-p", project])
 
 /** A project from each template, installed from the package and tested without a network of models. */
 export const templates = async ({ folder, tarball }: Packed): Promise<ReadonlyArray<Line>> => {
@@ -99,37 +129,15 @@ const complete = (clone: string): Omit<Line, "line"> => {
  * Declares everything the package has in a strict project of its own, which has none of its optional packages, and looks
  * for types that only the package can name.
  */
-const nameable = (folder: string, clone: string, tarball: string): Omit<Line, "line"> => {
-  const target = join(folder, "consumer")
-  const home = join(target, "node_modules/kernai")
-  mkdirSync(home, { recursive: true })
-  const unpacked = run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", home])
-  if (unpacked.status !== 0) return { pass: false, figure: unpacked.stderr.trim().slice(-300) }
-  mkdirSync(join(target, "node_modules/@effect"))
-  for (const name of ["effect", "@effect/platform-node", "@types"]) {
-    symlinkSync(join(clone, "node_modules", name), join(target, "node_modules", name))
-  }
-  const modules = modulesOf(join(home, "dist"))
+const nameable = (packed: Packed): Omit<Line, "line"> => {
+  const target = consumer(packed, "consumer", { declaration: true, outDir: "out" })
+  const modules = modulesOf(join(target, "node_modules/kernai/dist"))
   const lines = modules.flatMap((module, index) => [
     `import * as module${index} from "kernai/${module}"`,
     `export const all${index} = { ...module${index} }`
   ])
-  const compilerOptions = {
-    target: "es2024",
-    lib: ["es2024", "esnext.disposable", "dom"],
-    module: "nodenext",
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    declaration: true,
-    skipLibCheck: false
-  }
-  writeFileSync(join(target, "package.json"), JSON.stringify({ type: "module" }))
   writeFileSync(join(target, "all.ts"), lines.join("\n"))
-  writeFileSync(
-    join(target, "tsconfig.json"),
-    JSON.stringify({ compilerOptions: { ...compilerOptions, types: ["node"], outDir: "out" } })
-  )
-  const compiled = node([join(clone, "node_modules/typescript/bin/tsc"), "-p", target])
+  const compiled = compile(packed, target)
   if (compiled.status !== 0) return { pass: false, figure: compiled.stdout.trim().slice(0, 300) }
   const declared = readFileSync(join(target, "out/all.d.ts"), "utf8")
   const foreign = [...declared.matchAll(/import\("(kernai\/[^"]*|\.[^"]*)"[^)]*\)\.\w+/g)]
