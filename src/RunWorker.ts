@@ -16,15 +16,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Worker from "./internal/worker/leasedRuns.ts"
-import { type Options, problem } from "./internal/worker/workerOptions.ts"
+import { type Options, isPassing } from "./internal/worker/workerOptions.ts"
 import type { Kernel } from "./Kernel.ts"
 import type { ConfigInvalid } from "./KernelError.ts"
 import type { Runnable, Services } from "./RunDriver.ts"
 import type { RunStore } from "./RunStore.ts"
 
-export type { Options }
+export { isPassing, type Options }
 export type { Runnable, Services, TakeUp, TakeUpError } from "./RunDriver.ts"
-export { isPassing } from "./RunDriver.ts"
 
 /** Options of agents that may need different services, and of a `resume` that may. */
 type Given<A extends Runnable<unknown>, R> = Options<Services<A> | R> & { readonly agents: ReadonlyArray<A> }
@@ -93,7 +92,4 @@ export const runOnce = <A extends Runnable<unknown>, R = never>(
  */
 export const layer = <A extends Runnable<unknown>, R = never>(
   options: Given<A, R>
-): Layer.Layer<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> => {
-  const refused = problem(options)
-  return Layer.effectDiscard(refused === undefined ? Effect.forkScoped(run(options)) : Effect.fail(refused))
-}
+): Layer.Layer<never, ConfigInvalid, Kernel | RunStore | Services<A> | R> => Layer.effectDiscard(start(options))

@@ -35,6 +35,9 @@ const process = (
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
   )
 
+const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+const asksWithinMinutes = Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))
+
 const submit = (runId: string) => Kernel.submit(agent, "pay eva", { runId })
 
 const headOf = (runId: string) => RunStore.RunStore.use((store) => Effect.map(store.head(runId), Option.getOrThrow))
@@ -62,7 +65,7 @@ describe("RunDriver", () => {
         stream: (request) => (calls++ === 0 ? Stream.fail(busy) : MockProvider.make("at last").stream(request))
       }
       yield* Effect.gen(function* () {
-        const driver = yield* given({ retries: () => true })
+        const driver = yield* given()
         const messages = yield* Queue.unbounded<string>()
         const driven: Array<RunDriver.Driven> = []
         yield* Effect.forkChild(
@@ -105,14 +108,7 @@ describe("RunDriver", () => {
         assert.deepStrictEqual(yield* driver.next(yield* headOf("r")), { _tag: "Attempt" })
         assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
         assert.strictEqual(yield* statusOf("r"), "completed")
-      }).pipe(
-        Effect.provide(
-          Layer.merge(
-            process(store),
-            Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))
-          )
-        )
-      )
+      }).pipe(Effect.provide([process(store), asksWithinMinutes]))
     })
   )
 
@@ -126,14 +122,7 @@ describe("RunDriver", () => {
         yield* TestClock.adjust("5 minutes")
         assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
         assert.strictEqual(yield* statusOf("r"), "completed")
-      }).pipe(
-        Effect.provide(
-          Layer.merge(
-            process(store),
-            Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "5 minutes" })))
-          )
-        )
-      )
+      }).pipe(Effect.provide([process(store), asksWithinMinutes]))
     })
   )
 
@@ -149,15 +138,13 @@ describe("RunDriver", () => {
         assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
         assert.strictEqual(yield* statusOf("r"), "waiting")
       }).pipe(
-        Effect.provide(
-          Layer.merge(
-            process(store),
-            Hooks.layer({
-              onTurnStarted: () =>
-                Effect.succeed({ control: { _tag: "Pause", metadata: { questions: [{ answerBy: 500 }] } } })
-            })
-          )
-        )
+        Effect.provide([
+          process(store),
+          Hooks.layer({
+            onTurnStarted: () =>
+              Effect.succeed({ control: { _tag: "Pause", metadata: { questions: [{ answerBy: 500 }] } } })
+          })
+        ])
       )
     })
   )
@@ -179,14 +166,7 @@ describe("RunDriver", () => {
         assert.strictEqual(yield* statusOf("r"), "waiting")
         assert.deepStrictEqual(yield* answer(question?.callId ?? "", revision), { _tag: "AtRest" })
         assert.strictEqual(yield* statusOf("r"), "completed")
-      }).pipe(
-        Effect.provide(
-          Layer.merge(
-            process(store),
-            Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
-          )
-        )
-      )
+      }).pipe(Effect.provide([process(store), asks]))
     })
   )
 

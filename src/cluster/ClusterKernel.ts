@@ -128,14 +128,8 @@ const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunS
   )
 
 const entityOf = Effect.fnUntraced(function* <R>(options: Options<R>, messenger: Messages.Messenger) {
-  const { pollInterval: _, retries = RunDriver.isPassing, ...given } = options
-  // A run of a runner looks like a run of a worker, which has a lease.
-  const lease = { workerId: options.workerId ?? "runner", expiresAt: 0, isLive: false }
-  const driver = yield* RunDriver.make<RunDriver.Runnable<R>, R>({
-    ...given,
-    drain: options.drain ?? "3 seconds",
-    retries: (head) => retries({ ...head, lease })
-  }).pipe(Effect.orDie)
+  const { drain = "3 seconds", pollInterval: _, ...given } = options
+  const driver = yield* Effect.orDie(RunDriver.make<RunDriver.Runnable<R>, R>({ ...given, drain }))
   const claim = yield* RunnerClaim.make
   const store = yield* RunStore
   return RunEntity.toLayer(

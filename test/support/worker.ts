@@ -12,9 +12,14 @@ const skills = (pay: Effect.Effect<string> = Effect.succeed("ok"), effects: Skil
   )
 
 /** The services of one process: its own kernel on a shared store. */
-export const process = (store: RunStore.RunStoreShape, pay?: Effect.Effect<string>, effects?: Skill.Effects) =>
+export const process = (
+  store: RunStore.RunStoreShape,
+  pay?: Effect.Effect<string>,
+  effects?: Skill.Effects,
+  model = clerk("paid")
+) =>
   Kernel.layer.pipe(
-    Layer.provide([skills(pay, effects), ProtocolRegistry.layer(), MediaStore.layerMemory, clerk("paid")]),
+    Layer.provide([skills(pay, effects), ProtocolRegistry.layer(), MediaStore.layerMemory, model]),
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
   )
 

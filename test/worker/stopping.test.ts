@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Kernel, RunStore, RunWorker } from "kernai"
+import { MockProvider } from "kernai/testing"
 import { agent } from "../support/clerk.ts"
 import { crowded, opsOf, process, statusOf } from "../support/worker.ts"
 
@@ -28,6 +29,21 @@ describe("a worker", () => {
       assert.deepStrictEqual(free.map((head) => head.runId).sort(), ["r", "s"])
       const taken = yield* Effect.provide(RunWorker.runOnce({ agents: [agent], concurrency: 2 }), process(store))
       assert.strictEqual(taken, 2)
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+    })
+  )
+
+  it.effect("when stopped while the model gives its last answer, completes the run with the answer (R-17)", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const model = MockProvider.layerOf(MockProvider.make("paid").withDelay({ first: "2 seconds" }))
+      const slow = process(store, undefined, undefined, model)
+      yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), slow)
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), slow))
+      yield* TestClock.adjust("1 second")
+      const stopping = yield* Effect.forkChild(Fiber.interrupt(worker), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(stopping)
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
     })
   )

@@ -70,12 +70,12 @@ export const make = Effect.fnUntraced(function* <R>(
 })
 
 /** Returns the error for invalid options. */
-export const problem = ({
+const problem = ({
   concurrency = 1,
   share = 1
 }: Pick<Options, "concurrency" | "share">): ConfigInvalid | undefined => {
   if (!(concurrency >= 1)) {
-    return new ConfigInvalid({ path: "concurrency", reason: "a worker must run at least one run at a time" })
+    return new ConfigInvalid({ path: "concurrency", reason: "at least one run must be allowed at a time" })
   }
   return share > 0 && share <= 1
     ? undefined
@@ -142,7 +142,7 @@ const abandon = Effect.fnUntraced(function* <R>(
     if (exit.value !== undefined) yield* report(driver, head, Exit.fail(exit.value))
     return { _tag: "Changed" }
   }
-  if (!isTaken(exit.cause)) yield* logIgnored(`a worker could not fail run ${flat(head.runId)}`)(exit.cause)
+  if (!isTaken(exit.cause)) yield* logIgnored(`run ${flat(head.runId)} could not be given up`)(exit.cause)
   yield* DueRuns.defer(driver.due, head)
   return { _tag: "Changed" }
 })

@@ -23,10 +23,16 @@ interface Time {
 /** Creates an empty list of due runs. */
 export const make = (): DueRuns => ({ times: new Map(), added: Latch.makeUnsafe() })
 
-/** Returns the due time of a run at its current revision, if it is known and has not come yet. */
-export const dueLater = ({ times }: DueRuns, { revision, runId }: RunHead, now: number): number | undefined => {
+/** Returns the due time of a run at its current revision, if it is known and has not come yet. Removes one that has. */
+export const dueLater = (
+  { times }: DueRuns,
+  { revision, runId }: Pick<RunHead, "revision" | "runId">,
+  now: number
+): number | undefined => {
   const time = times.get(runId)
-  return time !== undefined && time.revision === revision && time.until > now ? time.until : undefined
+  if (time !== undefined && time.until > now) return time.revision === revision ? time.until : undefined
+  times.delete(runId)
+  return undefined
 }
 
 /** Sets the due time of a run. If there are too many runs, those with the latest times are dropped. */

@@ -28,7 +28,7 @@ import { type Leases, acquire } from "./lease.ts"
 import { deadlineIn } from "./questionDeadlines.ts"
 import { tasksOf } from "./retries.ts"
 import * as Turns from "../../kit/turns.ts"
-import { type Options, leaseDefault, problem } from "./workerOptions.ts"
+import { type Options, isPassing, leaseDefault, problem } from "./workerOptions.ts"
 
 /** A worker, which gets runs by leases. */
 export interface Worker {
@@ -69,7 +69,11 @@ export const make = Effect.fnUntraced(function* <R>(
 ): Effect.fn.Return<Worker, ConfigInvalid, Kernel | RunStore | R> {
   const refused = problem(options)
   if (refused !== undefined) return yield* refused
-  const driver = yield* Drivers.make<R>({ ...options, concurrency: options.concurrency ?? 1 })
+  const driver = yield* Drivers.make<R>({
+    ...options,
+    retries: options.retries ?? isPassing,
+    concurrency: options.concurrency ?? 1
+  })
   const worker: State<R> = {
     driver,
     store: driver.store,

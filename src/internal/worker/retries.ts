@@ -89,14 +89,13 @@ export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effec
     : Effect.succeed([])
 
 /**
- * Returns true if a worker's run failed because of a temporary failure of its provider (see
- * `KernelError.ProviderReason`). Use it as part of `retries`.
+ * Returns true if a run failed because of a temporary failure of its provider (see `KernelError.ProviderReason`). Use it
+ * as part of `retries`.
  *
  * @category guards
  * @since 0.1.0
  */
-export const isPassing = ({ lease, status }: RunHead): boolean =>
-  lease !== undefined &&
+export const isPassing = ({ status }: RunHead): boolean =>
   status.type === "failed" &&
   status.error.tag === "ProviderError" &&
   isTransient(status.error.fields?.["reason"]) &&

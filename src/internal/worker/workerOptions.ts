@@ -5,9 +5,10 @@
 import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 import { ConfigInvalid } from "../../KernelError.ts"
+import type { RunHead } from "../../RunStore.ts"
 import { timeSpan } from "../../kit/time.ts"
-import * as Driver from "./driver.ts"
 import type * as Model from "./driverModel.ts"
+import * as Retries from "./retries.ts"
 
 /**
  * The options of a worker: those of its driver, and how it gets runs.
@@ -37,14 +38,20 @@ export interface Options<R = never> extends Model.Options<R> {
   readonly orphanAfter?: Duration.Input | undefined
 }
 
-/** Returns the error for invalid options. */
-export const problem = (options: Pick<Options, "concurrency" | "share" | "lease">): ConfigInvalid | undefined => {
-  const millis = Option.match(timeSpan(options.lease ?? leaseDefault), {
-    onNone: () => Number.NaN,
-    onSome: Duration.toMillis
-  })
+/**
+ * Returns true if a run failed because of a temporary failure of its provider (see `KernelError.ProviderReason`) while a
+ * worker had it. Use it as part of `retries`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isPassing = (head: RunHead): boolean => head.lease !== undefined && Retries.isPassing(head)
+
+/** Returns the error for an invalid lease. */
+export const problem = ({ lease = leaseDefault }: Pick<Options, "lease">): ConfigInvalid | undefined => {
+  const millis = Option.match(timeSpan(lease), { onNone: () => Number.NaN, onSome: Duration.toMillis })
   return millis >= 1_000 && millis <= longest
-    ? Driver.problem(options)
+    ? undefined
     : new ConfigInvalid({ path: "lease", reason: "a lease must be finite and last at least one second" })
 }
 
