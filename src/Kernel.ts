@@ -12,40 +12,27 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
 import type { Agent } from "./Agent.ts"
-import * as Team from "./internal/agent/team.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./store-kit/Follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
-import { newRunId as randomRunId, withEnvironment } from "./internal/kernel/environment.ts"
+import { newRunId as randomRunId } from "./internal/kernel/environment.ts"
+import { type KernelShape, type Needs, type Parts, make } from "./internal/kernel/kernelVerbs.ts"
 import * as Queue from "./internal/kernel/queue.ts"
-import { type Sink, events, listOf, silent } from "./internal/run/listeners.ts"
-import * as Resumes from "./internal/kernel/resume.ts"
-import type { Environment } from "./internal/run/run.ts"
 import * as Starts from "./internal/kernel/start.ts"
-import * as WaitingRuns from "./internal/kernel/waitingRuns.ts"
-import { steeringOf } from "./internal/loop/steering.ts"
-import { admitMedia, inline, roomBefore } from "./store-kit/internal/admitMedia.ts"
-import { originsOf, storedFor } from "./store-kit/StoredRuns.ts"
 import type {
-  AgentConfigInvalid,
   AnswerError,
   CancelError,
   ConfigInvalid,
   FollowError,
   ForkError,
-  LimitExceeded,
-  MediaConflict,
-  ModelError,
   OfferError,
   QuestionsError,
   ResumeError,
   ResumeStreamError,
   RunError,
-  StoreError,
   StreamError,
   SubmitError
 } from "./KernelError.ts"
@@ -66,7 +53,7 @@ import type {
   ScheduleOptions,
   SubmitOptions
 } from "./RunOptions.ts"
-import type { GivenAnswer, OpenQuestion, RunResult, RunState } from "./RunState.ts"
+import type { GivenAnswer, OpenQuestion, RunResult } from "./RunState.ts"
 import * as RunStore from "./RunStore.ts"
 import type { AnySkill } from "./Skill.ts"
 import type { SkillRegistry } from "./SkillRegistry.ts"
@@ -89,62 +76,7 @@ export type {
   SubmitError
 } from "./KernelError.ts"
 
-/**
- * The services that a run needs besides its kernel. The kernel itself provides `MediaStore` to skills.
- *
- * @category models
- * @since 0.1.0
- */
-export type Needs<R> = Exclude<R, MediaStore.MediaStore>
-
-/**
- * The registries and stores that a kernel is built with.
- *
- * @category models
- * @since 0.1.0
- */
-export type Parts = SkillRegistry | ProtocolRegistry.ProtocolRegistry | MediaStore.MediaStore | RunStore.RunStore
-
-/**
- * The operations of the kernel.
- *
- * @category models
- * @since 0.1.0
- */
-export interface KernelShape {
-  /** Starts a run and emits its events. */
-  readonly stream: <Output, S extends AnySkill<unknown>, R = never, C = never>(
-    agent: Agent<Output, S, R, C>,
-    input: Input,
-    ...options: OptionsFor<RunOptions, NoInfer<C>>
-  ) => Stream.Stream<RunEvent<Output, S>, StreamError, Needs<R>>
-  /** Starts a run and returns its result. */
-  readonly run: <Output, S extends AnySkill<unknown>, R = never, C = never>(
-    agent: Agent<Output, S, R, C>,
-    input: Input,
-    ...options: OptionsFor<RunOptions, NoInfer<C>>
-  ) => Effect.Effect<RunResult<Output>, RunError, Needs<R>>
-  /** Stores a new run without running it, and returns its id. Fails if its model cannot be resolved. */
-  readonly submit: <Output, S extends AnySkill<unknown>, R = never, C = never>(
-    agent: Agent<Output, S, R, C>,
-    input: Input,
-    ...options: OptionsFor<SubmitOptions, NoInfer<C>>
-  ) => Effect.Effect<string, SubmitError, Needs<R>>
-  /** Continues a stored run and emits its events. */
-  readonly resumeStream: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R, unknown>,
-    runId: string,
-    options?: ResumeOptions
-  ) => Stream.Stream<RunEvent<Output, S>, ResumeStreamError, Needs<R>>
-  /** Continues a stored run and returns its result. */
-  readonly resume: <Output, S extends AnySkill<unknown>, R = never>(
-    agent: Agent<Output, S, R, unknown>,
-    runId: string,
-    options?: ResumeOptions
-  ) => Effect.Effect<RunResult<Output>, ResumeError, Needs<R>>
-  /** The context that the kernel was built with. A kernel that wraps another one passes it on. */
-  readonly parts?: Context.Context<Parts> | undefined
-}
+export type { KernelShape, Needs, Parts }
 
 /**
  * Runs agents.
@@ -474,149 +406,3 @@ const memoryParts = Layer.mergeAll(
   MediaStore.layerMemory,
   RunStore.layerMemoryWith({ endedRuns: 100, endedBytes: 16 * 1024 * 1024 })
 )
-
-// ---------------------------------------------------------------- making
-
-/** Errors of preparing a run: its agent, its model, the media of its input. */
-type BeginError = AgentConfigInvalid | ModelError | MediaConflict | LimitExceeded | StoreError
-
-/** Options of a new run, whose context has not been encoded. */
-type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
-
-/** New and resumed runs share one path: an environment is prepared, and the loop starts in it. */
-const make = (built: Context.Context<Parts>): KernelShape => {
-  const provided = Effect.provideService(MediaStore.MediaStore, Context.get(built, MediaStore.MediaStore))
-  const admit = WaitingRuns.make(Context.get(built, RunStore.RunStore))
-
-  const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
-    agent: Agent<Output, S, R, unknown>,
-    input: Input,
-    options: Starting,
-    sink: Sink,
-    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
-  ): Effect.Effect<A, E | BeginError, R> =>
-    Effect.scoped(
-      withEnvironment(built, agent, options, sink, undefined, (environment, newId) =>
-        Effect.flatMap(prepare(environment, options.runId ?? newId(), agent, input, options), ({ beginning, media }) =>
-          withMedia(environment, media, options, (environment) => from(environment, beginning))
-        )
-      )
-    )
-
-  const run = <Output, S extends AnySkill<unknown>, R>(
-    agent: Agent<Output, S, R, unknown>,
-    input: Input,
-    options: Starting,
-    sink: Sink
-  ): Effect.Effect<RunResult<Output>, RunError, R> => ofAgent(agent, begin(agent, input, options, sink, Starts.start))
-
-  const resumeWith = <Output, S extends AnySkill<unknown>, R>(
-    agent: Agent<Output, S, R, unknown>,
-    runId: string,
-    options: ResumeOptions,
-    sink: Sink
-  ): Effect.Effect<RunResult<Output>, ResumeError, R> =>
-    ofAgent(
-      agent,
-      Effect.flatMap(storedFor(Context.get(built, RunStore.RunStore), runId, agent, options), (state) =>
-        Effect.scoped(
-          withEnvironment(built, agent, options, sink, state, (environment) =>
-            Effect.andThen(
-              Effect.addFinalizer(() => releaseEnded(environment, state)),
-              Effect.flatMap(reopen(environment, state, agent, options), (media) =>
-                withMedia(environment, media, options, (environment) => Resumes.resume(environment, state, options))
-              )
-            )
-          )
-        )
-      )
-    )
-
-  return {
-    run: (agent, input, ...[options = {}]) => provided(run(agent, input, options, silent)),
-    submit: (agent, input, ...[options = {}]) => {
-      const submitted = provided(begin(agent, input, options, silent, submitKept))
-      return options.caller === undefined ? submitted : Effect.andThen(admit(options.caller), submitted)
-    },
-    stream: (agent, input, ...[options = {}]) => events(agent, (sink) => provided(run(agent, input, options, sink))),
-    resume: (agent, runId, options = {}) => provided(resumeWith(agent, runId, options, silent)),
-    resumeStream: (agent, runId, options = {}) =>
-      events(agent, (sink) => provided(resumeWith(agent, runId, options, sink))),
-    parts: built
-  }
-}
-
-/** Prepares the beginning of a run: its media, its input, the history before it, its context. */
-const prepare = Effect.fnUntraced(function* (
-  environment: Environment,
-  runId: string,
-  agent: Team.Bearer,
-  input: Input,
-  { caller, context, history = [] }: Starting
-) {
-  const media = yield* environment.media.run(runId)
-  const beginning: Starts.Beginning = {
-    runId,
-    rootRunId: runId,
-    parentRunId: undefined,
-    depth: 0,
-    taskId: undefined,
-    caller: yield* Starts.checkedCaller(caller),
-    input: yield* media.admit(listOf(input)),
-    history: yield* admitMedia(history, media, roomBefore(environment.limits), inline),
-    context: yield* Team.encodeContext(agent, context)
-  }
-  return { beginning, media }
-})
-
-/** Stores a new run, and keeps its media until it has ended. */
-const submitKept = (environment: Environment, beginning: Starts.Beginning) => {
-  const { keep, release, size } = environment.media
-  const { runId } = beginning
-  if (keep === undefined) return Starts.submit(environment, beginning)
-  return Effect.flatMap(size, (count) =>
-    count === 0
-      ? Starts.submit(environment, beginning)
-      : Effect.andThen(
-          keep(runId),
-          Effect.onError(Starts.submit(environment, beginning), () => Effect.ignore(release([runId])))
-        )
-  )
-}
-
-/** Releases the media that a submitted run kept, once it has ended. A failed run may continue. */
-const releaseEnded = ({ media, store }: Environment, { rootRunId, runId }: RunState): Effect.Effect<void> => {
-  if (media.keep === undefined) return Effect.void
-  const ended = Effect.map(store.head(runId), (head) => Option.exists(head, ({ status }) => RunStore.isEnded(status)))
-  return Effect.ignore(Effect.flatMap(ended, (isOver) => (isOver ? media.release([rootRunId]) : Effect.void)))
-}
-
-/** Checks the context that a resume passes in, and opens the media of the run and of the runs it was forked from. */
-const reopen = Effect.fnUntraced(function* (
-  environment: Environment,
-  state: RunState,
-  agent: Team.Bearer,
-  { context }: ResumeOptions
-) {
-  yield* Team.fitsContext(agent, { ...state.context, ...context })
-  return yield* environment.media.run(state.rootRunId, yield* originsOf(environment.store, state))
-})
-
-/** Gives a result the agent's type, since its output was decoded by the agent's own schema. */
-const ofAgent = <Output, S extends AnySkill<unknown>, R, E>(
-  _agent: Agent<Output, S, R, unknown>,
-  result: Effect.Effect<RunResult<unknown>, E, R>
-): Effect.Effect<RunResult<Output>, E, R> => result as Effect.Effect<RunResult<Output>, E, R>
-
-/** Gives a run and its skills the run's media store and the queue of messages from its host. */
-const withMedia = <A, E, R>(
-  environment: Environment,
-  media: MediaStore.MediaStoreShape,
-  { steering }: Pick<RunOptions, "steering">,
-  run: (environment: Environment) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, Exclude<R, MediaStore.MediaStore>> =>
-  Effect.provideService(
-    run({ ...environment, media, steering: steeringOf(steering, media) }),
-    MediaStore.MediaStore,
-    media
-  )

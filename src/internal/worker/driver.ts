@@ -70,10 +70,7 @@ export const make = Effect.fnUntraced(function* <R>(
 })
 
 /** Returns the error for invalid options. */
-const problem = ({
-  concurrency = 1,
-  share = 1
-}: Pick<Options, "concurrency" | "share">): ConfigInvalid | undefined => {
+const problem = ({ concurrency = 1, share = 1 }: Pick<Options, "concurrency" | "share">): ConfigInvalid | undefined => {
   if (!(concurrency >= 1)) {
     return new ConfigInvalid({ path: "concurrency", reason: "at least one run must be allowed at a time" })
   }
