@@ -7,7 +7,6 @@ import { ClusterKernel } from "kernai/cluster"
 import { PgRunStore, SqlRunStore } from "kernai/sql"
 import { agent, clerk } from "../support/clerk.ts"
 import { folder } from "../support/folder.ts"
-import { isLong } from "../support/longRun.ts"
 import * as Postgres from "../support/postgres.ts"
 
 const hanging = 1_000
@@ -90,19 +89,19 @@ const worker = <E>(store: Layer.Layer<RunStore.RunStore, E>) =>
 describe("one caller with 1,000 runs that never end makes 20 others wait at most twice as long", () => {
   it.live("in memory", () => measured("memory", () => worker(Layer.fresh(RunStore.layerMemory))))
 
-  it.live.skipIf(!isLong)("on SQLite", () =>
+  it.live("on SQLite", () =>
     measured("sqlite", () =>
       worker(Layer.unwrap(Effect.map(folder, (path) => SqlRunStore.layerSqlite(`${path}/runs.db`))))
     )
   )
 
-  it.live.skipIf(!isLong || !Postgres.available)("on PostgreSQL", () =>
+  it.live.skipIf(!Postgres.available)("on PostgreSQL", () =>
     measured("postgres", () =>
       worker(Layer.unwrap(Effect.map(Postgres.database, ({ url }) => PgRunStore.layer({ url: Redacted.make(url) }))))
     )
   )
 
-  it.live.skipIf(!isLong)("in a cluster", () =>
+  it.live("in a cluster", () =>
     measured("cluster", () =>
       ClusterKernel.layer(options).pipe(
         Layer.provide(Layer.provideMerge(KernelLive, Layer.fresh(RunStore.layerMemory))),

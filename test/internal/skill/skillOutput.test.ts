@@ -10,7 +10,12 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
   const output = (value: unknown) => Result.getOrThrow(Skill.toOutput(value))
 
   it("turns null into one empty text, and keeps a string", () => {
-    assert.deepStrictEqual(output(null), { content: [Content.text("")], media: [], value: null })
+    assert.deepStrictEqual(output(null), {
+      content: [Content.text("")],
+      media: [],
+      value: null,
+      isShownAsText: true
+    })
     assert.deepStrictEqual(output("hi"), { content: [Content.text("hi")], media: [], value: "hi" })
   })
 
@@ -28,7 +33,7 @@ describe("Skill.toOutput (BP-72, BP-73)", () => {
     const given = output(["a", png, 1, null, { b: 2 }])
     assert.deepStrictEqual(given.content.map(Content.toText).join(""), `a1{"b":2}`)
     assert.deepStrictEqual(given.media, [png])
-    assert.deepStrictEqual(output([]), { content: [], media: [], value: [] })
+    assert.deepStrictEqual(output([]), { content: [], media: [], value: [], isShownAsText: true })
   })
 
   it("splits a result into text, media and metadata (BP-154)", () => {
