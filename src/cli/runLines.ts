@@ -5,7 +5,7 @@
 
 import type { Block } from "../Block.ts"
 import type { RunEvent, TaskRef } from "../RunEvent.ts"
-import type { Outcome } from "../RunModel.ts"
+import type { LeftOut, Outcome } from "../RunModel.ts"
 import * as Text from "./terminalText.ts"
 
 /** Writes a line for each shown event of a run and its tasks. */
@@ -96,7 +96,11 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
     case "stream_part":
       return event.part.type === "tool-call" ? [row("call", event.part.name, textOf(event.part.params), look)] : []
     case "model_completed":
-      return [row("model", event.model, modelFacts(event), look), ...correctionOf(event.outcome, look)]
+      return [
+        row("model", event.model, modelFacts(event), look),
+        ...(event.leftOut ?? []).map((medium) => noted(leftOutNote(medium), look)),
+        ...correctionOf(event.outcome, look)
+      ]
     case "workflow_start":
       return [row("workflow", event.goal, `${event.tasks.length} tasks, ${event.strategy}`, look)]
     case "workflow_complete":
@@ -130,6 +134,8 @@ const modelFacts = (event: Extract<RunEvent, { type: "model_completed" }>): stri
     ...(event.finishReason === "stop" || event.finishReason === "tool-calls" ? [] : [`ended by ${event.finishReason}`])
   ].join(", ")
 
+const leftOutNote = ({ mediaType, reason, type }: LeftOut): string => `${type} (${mediaType}) left out: ${reason}`
+
 /** Returns the correction that a reply gets, unless another event reports it. */
 const correctionOf = (outcome: Outcome, look: Text.Look): ReadonlyArray<string> =>
   outcome.type === "corrective" && ["cut", "empty", "output", "loop"].includes(outcome.reason)
@@ -139,10 +145,6 @@ const correctionOf = (outcome: Outcome, look: Text.Look): ReadonlyArray<string> 
 /** Returns a note about an event in which a reply or a call did not work as intended. */
 const noteOf = (event: RunEvent): string | undefined => {
   switch (event.type) {
-    case "model_completed":
-      return event.leftOut
-        ?.map(({ mediaType, reason, type }) => `${type} (${mediaType}) left out: ${reason}`)
-        .join("; ")
     case "model_restarted":
       return `asking again, attempt ${event.attempt}`
     case "paused":

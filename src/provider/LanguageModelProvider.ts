@@ -28,7 +28,7 @@ import { type Fault, saysTooLong } from "./internal/providerFault.ts"
 import { fitting, namedBack } from "./internal/fitRequest.ts"
 import * as Foreign from "./internal/foreign.ts"
 import { encoder } from "./internal/encodeMessages.ts"
-import { allMedia, concluded, type Piece, shownText, standIn, textOf } from "./internal/messageParts.ts"
+import { allMedia, concluded, type Piece, shownText, textOf } from "./internal/messageParts.ts"
 import type { Reply } from "./internal/replyParts.ts"
 
 /**
@@ -152,15 +152,11 @@ const toContent = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Prompt.UserMessa
   for (const piece of pieces) {
     if (piece.kind === "text") parts.push({ type: "text", text: piece.text })
     if (piece.kind !== "media") continue
-    const data = "url" in piece.source ? urlOf(piece.source.url) : piece.source.data
-    if (data === undefined) parts.push({ type: "text", text: textOf([standIn(piece)]) })
-    else parts.push({ type: "file", mediaType: piece.mediaType, data })
+    const data = "url" in piece.source ? new URL(piece.source.url) : piece.source.data
+    parts.push({ type: "file", mediaType: piece.mediaType, data })
   }
   return parts
 }
-
-// Text that is not a URL cannot be read.
-const urlOf = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined)
 
 const toResult = (piece: Extract<Piece, { kind: "result" }>): Prompt.ToolResultPartEncoded => {
   const shown = toContent(piece.pieces)

@@ -120,6 +120,28 @@ describe("the lines of a run", () => {
     assert.include(show([completed("length")]), "40 ms, ended by length")
   })
 
+  it("show the media that a request left out, beside the model call", () => {
+    const text = show([
+      {
+        ...scope,
+        type: "model_completed",
+        revision: 5,
+        message: { role: "assistant", content: [] },
+        model: "m",
+        usage: null,
+        finishReason: "stop",
+        latencyMs: 40,
+        leftOut: [{ type: "image", mediaType: "image/png", reason: "the model takes no image" }],
+        outcome: { type: "final", text: "done" },
+        calls: []
+      }
+    ])
+    assert.strictEqual(
+      text,
+      "  model     m  tokens not reported, 40 ms\n  ! image (image/png) left out: the model takes no image\n"
+    )
+  })
+
   it("show text and thinking in one line, however many pieces they come in", () => {
     const chunk = (text: string): Event => ({ ...scope, type: "text_chunk", text })
     const content = "  a\n\n b \u{1f600}\u{202e}c\u001b[2J d\u{1f600}  "

@@ -73,6 +73,16 @@ describe("a picture that the vendor would refuse", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("is named where its address is none", () =>
+    Effect.gen(function* () {
+      const lost = Content.image({ url: "no address", mediaType: "image/png" })
+      const { events } = yield* told(agentFor("text", "vision"), ["What?", lost], { provider: yield* anthropic })
+      assert.deepStrictEqual(of(events, "model_completed")[0]?.leftOut, [
+        { type: "image", mediaType: "image/png", reason: "its address is no URL" }
+      ])
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("is named where a model of another package cannot read its address", () =>
     Effect.gen(function* () {
       const parts = [

@@ -197,11 +197,13 @@ describe("an empty reply", () => {
       `is not an answer for an agent ${title}: the model is asked again, and the run fails if it stays empty (R-14)`,
       () =>
         Effect.gen(function* () {
-          const mock = MockProvider.make("", "Here I am.")
+          // A blank reply is empty, too.
+          const mock = MockProvider.make("", " \n", "Here I am.")
           const fiber = yield* Effect.forkChild(Kernel.run(agent, "go", { provider: mock }))
           yield* TestClock.adjust("10 seconds")
           assert.strictEqual((yield* Fiber.join(fiber)).text, "Here I am.")
           assert.include(Message.text(mock.messagesAt(1)?.at(-1) ?? Message.user("")), "or say your answer")
+          assert.include(Message.text(mock.messagesAt(2)?.at(-1) ?? Message.user("")), "or say your answer")
 
           const silent = yield* Effect.forkChild(
             Effect.flip(Kernel.run(agent, "go", { provider: MockProvider.make("") }))

@@ -83,9 +83,7 @@ const heldIn = (source: Source): URL | string => (source.type === "url" ? source
 
 const sourceOf = (target: Target, { mediaType, source }: MediaPiece): Source | undefined => {
   if ("data" in source) return { type: "data", data: source.data }
-  return target.reads(mediaType, source.url) && URL.canParse(source.url)
-    ? { type: "url", url: new URL(source.url) }
-    : undefined
+  return target.reads(mediaType, source.url) ? { type: "url", url: new URL(source.url) } : undefined
 }
 
 const toResult = (target: Target, piece: Extract<Piece, { kind: "result" }>): unknown => {

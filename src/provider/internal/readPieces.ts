@@ -124,10 +124,8 @@ export class PieceReader {
     } as const
     const refusal = part.type === "image" ? this.#images?.refusal(data) : undefined
     if (form !== undefined && fits && refusal !== undefined) return this.#leaveOut(facts, refusal, refusal)
-    if (form?.urls === true && fits && url !== undefined) return { ...facts, source: { url } }
-    if (data === undefined) {
-      return this.#leaveOut(facts, url === undefined ? "it is not stored" : `${mediaType} is not read from addresses`)
-    }
+    if (form?.urls === true && fits && url !== undefined && URL.canParse(url)) return { ...facts, source: { url } }
+    if (data === undefined) return this.#leaveOut(facts, missing(url, mediaType))
     const { isText, text } = documentText(part.type, mediaType, data)
     // A text that cannot be read could hold anything.
     if (isText && text === undefined) return this.#leaveOut(facts, "its text cannot be read")
@@ -176,6 +174,12 @@ export class PieceReader {
     }
     return undefined
   }
+}
+
+/** Returns why a medium without bytes cannot be sent. */
+const missing = (url: string | undefined, mediaType: string): string => {
+  if (url === undefined) return "it is not stored"
+  return URL.canParse(url) ? `${mediaType} is not read from addresses` : "its address is no URL"
 }
 
 const textPiece = (text: string): Piece => ({ kind: "text", text: soundText(text) })
