@@ -21,7 +21,7 @@ import * as Forks from "./internal/kernel/fork.ts"
 import { newRunId as randomRunId } from "./internal/kernel/environment.ts"
 import { type KernelShape, type Needs, type Parts, make } from "./internal/kernel/kernelVerbs.ts"
 import * as Queue from "./internal/kernel/queue.ts"
-import * as Starts from "./internal/kernel/start.ts"
+import * as Schedules from "./internal/kernel/cronSchedule.ts"
 import type {
   AnswerError,
   CancelError,
@@ -157,7 +157,7 @@ export const schedule = <Output, S extends AnySkill<unknown>, R = never>(
   options: ScheduleOptions
 ): Effect.Effect<never, SubmitError | ConfigInvalid, Kernel | Needs<R>> =>
   Kernel.use((kernel) =>
-    Starts.schedule(options, (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId }))
+    Schedules.schedule(options, (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId }))
   )
 
 /**
@@ -182,8 +182,8 @@ export const questions = Effect.fn("Kernel.questions")(function* (
  * `{ callId, output }` or `{ callId, error }`.
  *
  * Nothing runs here: a `RunWorker` that has the agent picks the run up at once, or `resume` continues it. Without
- * answers, a paused run is only offered to workers again. A run that a process still runs without a worker is not disturbed:
- * its tasks get their answers when it pauses, and `resume` continues with them.
+ * answers, a paused run is only offered to workers again. A run that a process still runs without a worker is not
+ * disturbed: its tasks get their answers when it pauses, and `resume` continues with them.
  *
  * Recording answers changes the revision of the run. A caller that passes the `revision` it saw must therefore give all
  * answers in one call.

@@ -182,7 +182,8 @@ export const add: {
 export const Reducer: Reducer_.Reducer<Usage> = /* @__PURE__ */ Reducer_.make(add, zero)
 
 /**
- * Returns the cost of one call in US dollars. Input read from or written to a cache without its own price costs the same as other input.
+ * Returns the cost of one call in US dollars. Input read from or written to a cache without its own price costs the same
+ * as other input.
  *
  * @category getters
  * @since 0.1.0

@@ -118,7 +118,7 @@ interface Truncated {
   readonly bytes: number
   /** Media id of the full text. Absent if it could not be stored. */
   readonly full_result?: string
-  /** What the full text shows: a list as its joined items, or an object as JSON. Absent for a text. */
+  /** The form of a value in the full text: a list as its joined items, or an object as JSON. Absent for a text. */
   readonly shows?: "list" | "object"
 }
 

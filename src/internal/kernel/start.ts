@@ -1,24 +1,17 @@
 /**
- * Starts new runs: stores a run, then drives it to its end or queues it for a worker, at once or on a cron schedule.
+ * Starts new runs: stores a run, then drives it to its end or queues it for a worker.
  */
 
-import * as Clock from "effect/Clock"
-import * as Cron from "effect/Cron"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import * as Result from "effect/Result"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { Caller } from "../../Caller.ts"
 import type { Content } from "../../Content.ts"
-import { AgentConfigInvalid, ConfigInvalid, type RunError } from "../../KernelError.ts"
+import { AgentConfigInvalid, type RunError } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"
 import type { Message } from "../../Message.ts"
 import type { RunRecord, RunResult } from "../../RunState.ts"
 import * as Fault from "../../kit/fault.ts"
 import type { JsonObject } from "../../kit/json.ts"
-import { flat } from "../../kit/text.ts"
 import { ownContext } from "../run/askHooks.ts"
 import { drive } from "../loop/loop.ts"
 import { conclude } from "../run/conclude.ts"
@@ -28,7 +21,6 @@ import { advance } from "../state/advance.ts"
 import { emitOffer } from "../../store-kit/Offers.ts"
 import type { AppendError } from "../../store-kit/internal/storeGuard.ts"
 import { extended } from "../words/messageFacts.ts"
-import { nextTime } from "./cronTimes.ts"
 import { offer } from "./queue.ts"
 
 /** The identity and input of a new run. */
@@ -127,58 +119,3 @@ export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "c
   const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }
   return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({ usage, turns, costUsd }))
 }
-
-/** A cron schedule with the name of its runs. */
-interface Times {
-  readonly name: string
-  readonly cron: string
-  readonly timeZone?: string | undefined
-  readonly late?: Duration.Input | undefined
-}
-
-/**
- * Calls `submit` at each scheduled time, with an id that is the same in every process, so that a store accepts only one
- * run. If the store fails, `submit` is retried until the time is too late.
- */
-export const schedule = <E extends { readonly _tag: string; readonly message: string }, R>(
-  times: Times,
-  submit: (runId: string) => Effect.Effect<unknown, E, R>
-): Effect.Effect<never, E | ConfigInvalid, R> =>
-  Effect.gen(function* () {
-    const parsed = Cron.parse(times.cron, times.timeZone)
-    if (Result.isFailure(parsed)) return yield* new ConfigInvalid({ path: "cron", reason: parsed.failure.message })
-    const late = Duration.toMillis(times.late ?? "1 minute")
-    let after = (yield* Clock.currentTimeMillis) - late
-    for (;;) {
-      const next = nextTime(parsed.success, times.cron, after)
-      if (Option.isNone(next)) return yield* new ConfigInvalid({ path: "cron", reason: "no date matches it" })
-      const at = next.value
-      yield* until(at)
-      const runId = `${times.name}@${new Date(at).toISOString()}`
-      yield* submit(runId).pipe(
-        Effect.tapError((error) =>
-          error._tag === "StoreError"
-            ? Effect.logWarning(`run ${flat(runId)} was not submitted`, error.message)
-            : Effect.void
-        ),
-        Effect.retry({
-          while: ({ _tag }) => _tag === "StoreError",
-          schedule: Schedule.upTo(Schedule.spaced("5 seconds"), { duration: late })
-        }),
-        // Another process submitted the run, or it is too late.
-        Effect.catchIf(
-          ({ _tag }) => _tag === "RunExists" || _tag === "StoreError",
-          () => Effect.void
-        )
-      )
-      after = Math.max(at, (yield* Clock.currentTimeMillis) - late)
-    }
-  })
-
-/** Waits until an instant of the clock, which may be changed in the meantime. */
-const until = (at: number): Effect.Effect<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    now >= at ? Effect.void : Effect.andThen(Effect.sleep(Math.min(at - now, hour)), until(at))
-  )
-
-const hour = 3_600_000

@@ -68,7 +68,7 @@ export const events = {
       tools: otherwise(strings(), []),
       /** A digest of the skills that the turn offers, if it is not that of the turn before. */
       offered: Schema.optionalKey(Schema.Int),
-      /** What the model reads differently from the turn before, because the agent or the registered skills changed. */
+      /** Parts of the prompt that differ from the turn before, because the agent or the registered skills changed. */
       changed: Schema.optionalKey(Schema.Array(Schema.Literals(["instructions", "skills", "schemas"]))),
       /** Usage of models that helped to build the prompt, such as one that summarizes. */
       spent: Schema.optionalKey(Messages.expense())

@@ -173,8 +173,8 @@ export const messagesOf = (turn: Turn): ReadonlyArray<Message> =>
   turn.steering === undefined ? replyMessages(turn) : turn.steering.concat(replyMessages(turn))
 
 /**
- * Returns the messages that the reply of a turn adds to the conversation: the reply, a result for each of its calls, and the
- * kernel's note.
+ * Returns the messages that the reply of a turn adds to the conversation: the reply, a result for each of its calls, and
+ * the kernel's note.
  */
 export const replyMessages = (turn: Turn): ReadonlyArray<Message> => {
   const { message, outcome } = turn

@@ -30,7 +30,7 @@ import type {
 import { Sources } from "./sources.ts"
 import type { Listener, Reader, Reply } from "./wholeReply.ts"
 
-/** Who gives a reply. Thinking can be sent back only there. */
+/** The provider and the model of a reply. Thinking can be sent back only to them. */
 export interface Origin {
   readonly provider: string
   readonly model: string

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cron, Option, Result } from "effect"
-import { nextTime } from "../../../src/internal/kernel/cronTimes.ts"
+import { nextTime } from "../../../src/internal/kernel/cronSchedule.ts"
 
 /** The next times of an expression in Berlin, as UTC without the year. */
 const times = (text: string, from: string, count: number): ReadonlyArray<string> => {
