@@ -227,9 +227,9 @@ export const cancel = Effect.fn("Kernel.cancel")(function* (
  * Follows a run by its id, from any process: its stored events after a revision, then new ones as they happen, without a
  * gap and without repeating any.
  *
- * If this process runs the run, its live events are emitted, too: the text of the current reply from its beginning,
- * then each piece as it arrives. If another process runs it, events are emitted as they are stored, and the text of a
- * reply arrives whole, in `model_completed`. Child runs are followed by their own ids.
+ * If this process runs the run, its live events are emitted, too: the text of the current reply from its beginning, or
+ * the latest reports of its calls, then each piece as it arrives. If another process runs it, events are emitted as they
+ * are stored, and the text of a reply arrives whole, in `model_completed`. Child runs are followed by their own ids.
  *
  * A slow follower does not slow the run: one that falls behind continues from the store. Leaving the stream does not
  * stop the run.

@@ -2,7 +2,7 @@
  * Follows a run by its id, whichever process runs it.
  *
  * A follower reads the journal to its end. If the run is active in this process, it continues with the live events of
- * its tree, beginning with the current reply. Otherwise it waits for records stored by another process, and for live
+ * its tree, beginning with the current reply or the latest reports of its calls. Otherwise it waits for records stored by another process, and for live
  * events if the store delivers them. A follower that falls behind the live events continues from the journal, so it
  * misses no event and emits none twice.
  *
@@ -103,8 +103,8 @@ interface Place {
 interface Joined extends Place {
   /** The last revision published before. */
   readonly published: number
-  /** The events of the current reply. */
-  readonly reply: ReadonlyArray<RunEvent>
+  /** The events of the current reply, or the latest reports of the calls in flight. */
+  readonly underway: ReadonlyArray<RunEvent>
 }
 
 const sources = new WeakMap<RunStore.RunStoreShape, Source>()
@@ -177,7 +177,8 @@ class Follower {
     const tree = this.#trees.find(this.#rootRunId)
     const run = tree?.runs.get(this.#runId)
     if (tree === undefined || run === undefined) return undefined
-    return { tree, at: tree.join(), published: run.published, reply: run.reply?.events() ?? [] }
+    const underway = (run.reply ?? run.reports)?.events() ?? []
+    return { tree, at: tree.join(), published: run.published, underway }
   }
 
   #afterPage(records: ReadonlyArray<RunRecord>, joined: Joined | undefined): Next {
@@ -186,7 +187,7 @@ class Follower {
     // Stored events are published a moment later.
     if (joined.published < this.#last) return Effect.andThen(Effect.sleep(10), this.next)
     this.#place = joined
-    return this.#emit(this.#begun(joined.reply))
+    return this.#emit(this.#begun(joined.underway))
   }
 
   /** Continues at the end of the journal of a run that is not active here. */

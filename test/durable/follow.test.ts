@@ -212,7 +212,7 @@ describe("Kernel.follow", () => {
         const run = Journal.begin("r")
         yield* Journal.put(store, [run.last()])
         const tree = new LiveTree(treesOf(soundRuns(store)), undefined, 1)
-        const live = { published: 1, reply: undefined }
+        const live = { published: 1, reply: undefined, reports: undefined }
         tree.enter("r", "r", live)
         const gate = yield* Deferred.make<void>()
         const heard: Array<string> = []

@@ -11,7 +11,7 @@ describe("LiveTree", () => {
       found = trees.find("root")?.runs.has("run")
     })
     Effect.runFork(follower)
-    tree.enter("root", "run", { published: 1, reply: undefined })
+    tree.enter("root", "run", { published: 1, reply: undefined, reports: undefined })
     assert.isTrue(found)
   })
 })

@@ -1,10 +1,11 @@
 /**
- * Progress reports of a running call. Each kind is throttled, and its latest report is always emitted.
+ * Progress reports of a running call. Each kind is throttled, and its latest report is always emitted. A follower that
+ * joins while the call runs receives the latest report of each kind.
  */
 
 import * as Effect from "effect/Effect"
 import type { Report } from "../../Skill.ts"
-import { type LiveEvent, emit, shown } from "../run/publish.ts"
+import { type LiveEvent, emit, endReports, keepReports, shown } from "../run/publish.ts"
 import { type Run, now } from "../run/run.ts"
 
 /** The reports of one execution of a skill. */
@@ -12,6 +13,7 @@ export class CallReports {
   readonly #run: Run
   readonly #skill: string
   readonly #callId: string
+  #latest: Map<Report["_tag"], Report> | undefined
   #waiting: Map<Report["_tag"], Report> | undefined
   #emittedAt = -Infinity
   #isTimed = false
@@ -26,7 +28,9 @@ export class CallReports {
   /** Emits a report, or keeps it until the pause after the last one is over. */
   readonly report = (report: Report): Effect.Effect<void> =>
     Effect.suspend(() => {
-      if (this.#isOver || this.#run.live.publish === undefined) return Effect.void
+      if (this.#isOver) return Effect.void
+      this.#keep(report)
+      if (this.#run.live.publish === undefined) return Effect.void
       this.#waiting = (this.#waiting ?? new Map()).set(report._tag, report)
       if (now(this.#run) - this.#emittedAt >= pauseMs) return Effect.sync(() => this.#emitWaiting())
       if (this.#isTimed) return Effect.void
@@ -37,7 +41,17 @@ export class CallReports {
   /** Emits waiting reports. Later reports are dropped. Synchronous. */
   end(): void {
     this.#isOver = true
+    if (this.#latest !== undefined) endReports(this.#run, this.#callId)
     this.#emitWaiting()
+  }
+
+  #keep(report: Report): void {
+    if (this.#latest === undefined) {
+      const latest = new Map<Report["_tag"], Report>()
+      this.#latest = latest
+      keepReports(this.#run, this.#callId, () => [...latest.values()].map((report) => this.#eventOf(report)))
+    }
+    this.#latest.set(report._tag, report)
   }
 
   #emitLater(): Effect.Effect<void> {

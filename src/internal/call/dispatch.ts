@@ -17,7 +17,7 @@ import { agentTarget } from "./childTarget.ts"
 import { isLost, lose, throughMiddleware, tracedCall, unlessLost } from "./aroundCall.ts"
 import { asking } from "./callAsks.ts"
 import { short } from "../skill/failureText.ts"
-import { type LiveEvent, emit } from "../run/publish.ts"
+import { type LiveEvent, emit, endReports, keepReports } from "../run/publish.ts"
 import { type CallsError, type Run, type TaskError, isRecovered, now } from "../run/run.ts"
 import { type Answer, askable, refusedEvent, scopeOf, type Target, targetFor, targetOf } from "./targets.ts"
 import { withinTimeout } from "../run/deadline.ts"
@@ -76,12 +76,15 @@ export const send = Effect.fnUntraced(function* <A, E>(
     const lost = yield* unlessLost(run, call)
     if (lost !== undefined) return lost
   }
-  if (target.started !== undefined) emit(run, target.started)
+  const { started } = target
+  if (started !== undefined) emit(run, started)
   // Listeners may have taken longer than the lease.
   if (isWrite && isLost(run)) return lose(run, call)
+  if (started?.type === "task_start") keepReports(run, call.callId, () => [started])
   const startedAt = now(run)
   const exit = yield* withinTimeout(run, target.limit, tracedCall(run, call, target))
   const durationMs = now(run) - startedAt
+  if (started?.type === "task_start") endReports(run, call.callId)
   const spent = target.asks?.spent()
   const question = target.asks?.open()
   if (question !== undefined) return asking(call, question, spent)

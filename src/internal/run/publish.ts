@@ -25,6 +25,7 @@ import type { Usage } from "../../Usage.ts"
 import { type JsonObject, plain } from "../../kit/json.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
 import { answer, promptLog, result, stepOf } from "../state/state.ts"
+import { Reports } from "./reports.ts"
 import { type Run, now } from "./run.ts"
 
 /** A phase event without its scope and revision. */
@@ -69,14 +70,28 @@ export const scoped = (state: RunState, step: number, at: number, draft: Draft):
   return { runId, rootRunId, step, depth, taskId, at, revision: revision + 1, ...draft }
 }
 
+/** Returns a live event with its scope. */
+const scopedLive = (run: Run, event: LiveEvent): RunEvent => {
+  const { depth, rootRunId, runId, taskId } = run.state
+  return { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run), ...event }
+}
+
 /** Publishes an event that is not part of the journal, behind all events that wait for the store. Synchronous. */
 export const emit = (run: Run, event: LiveEvent): void => {
   if (run.live.publish === undefined) return
-  const { depth, rootRunId, runId, taskId } = run.state
-  const published: RunEvent = { runId, rootRunId, step: stepOf(run.state), depth, taskId, at: timeOf(run), ...event }
+  const published = scopedLive(run, event)
   if (run.records.length + run.events.length > 0) run.events.push(published)
   else run.live.publish(published, run.agent.name)
 }
+
+/** Keeps the latest reports of a call for followers that join, until `endReports`. Synchronous. */
+export const keepReports = (run: Run, callId: string, latest: () => ReadonlyArray<LiveEvent>): void => {
+  run.reports ??= new Reports()
+  run.reports.set(callId, () => latest().map((event) => scopedLive(run, event)))
+}
+
+/** Drops the reports of a call that has ended. Synchronous. */
+export const endReports = (run: Run, callId: string): void => run.reports?.delete(callId)
 
 /** Publishes the events of stored records, and live events behind them that wait for no other record. */
 export const publish = (run: Run, stored: number): void => {

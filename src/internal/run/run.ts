@@ -68,6 +68,7 @@ import * as PromptCache from "../prompt/promptCache.ts"
 import { State, callerScope } from "../state/state.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type IsUsed, usedIds } from "../words/ids.ts"
+import type { Reports } from "./reports.ts"
 import type { TreeBudget } from "./treeBudget.ts"
 
 /** An agent whose instructions need no services. */
@@ -211,6 +212,8 @@ export interface Run extends Environment {
   published: number
   /** The reply under way. */
   reply: Underway["reply"]
+  /** The latest reports of calls in flight, for followers that join. Created with the first report. */
+  reports: Reports | undefined
   /** The error of a failed flush. Later flushes fail with it. */
   failed: FlushError | undefined
   /** Serializes flushes of concurrent calls. Created with the first concurrent calls. */
@@ -269,6 +272,7 @@ export const makeRun = (environment: Environment, state: RunState, output: unkno
   events: [],
   published: state.revision,
   reply: undefined,
+  reports: undefined,
   failed: undefined,
   lock: undefined,
   output,

@@ -107,6 +107,8 @@ class ReplyReader implements Reader {
   readonly #text = new Pieces()
   readonly #blocks: Array<Block> = []
   readonly #calls: Array<ToolCall> = []
+  /** Inputs of calls that are being written. */
+  readonly #inputs = new Map<string, { readonly name: string; text: string }>()
   readonly #hosted = new HostedCalls()
   readonly #sources = new Sources()
   readonly #entries: Array<Entry> = []
@@ -150,11 +152,20 @@ class ReplyReader implements Reader {
           this.#listener.part(part)
           break
         }
-        case "tool-params-delta":
+        case "tool-params-start":
+          this.#inputs.set(part.id, { name: part.name, text: "" })
+          this.#grow(part.id.length + part.name.length)
+          this.#listener.part(part)
+          break
+        case "tool-params-delta": {
+          const input = this.#inputs.get(part.id)
+          if (input !== undefined) input.text += part.delta
           this.#grow(part.delta.length)
           this.#listener.part(part)
           break
+        }
         case "tool-call":
+          this.#inputs.delete(part.id)
           if (part.providerExecuted === true) this.#hosted.begin(part)
           else if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
           else this.#call(written(part))
@@ -207,7 +218,11 @@ class ReplyReader implements Reader {
       }
       return entry.kind === "call" ? [entry.call] : []
     })
-    reader.push(parts)
+    const inputs = [...this.#inputs].flatMap(([id, { name, text }]): ReadonlyArray<StreamPart> => [
+      { type: "tool-params-start", id, name },
+      { type: "tool-params-delta", id, delta: text }
+    ])
+    reader.push([...parts, ...inputs])
   }
 
   #whole(): Reply {

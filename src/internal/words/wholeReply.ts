@@ -53,7 +53,7 @@ export interface Reader {
   readonly end: () => Reply
   /**
    * Emits everything emitted so far to another listener, in larger pieces: thinking, text with its blocks, whole native
-   * calls.
+   * calls, and the inputs that are being written.
    */
   readonly repeat: (listener: Listener) => void
 }

@@ -17,6 +17,8 @@ export interface Underway {
   readonly published: number
   /** The reply under way, with its events from its beginning. Undefined between replies. */
   readonly reply: { readonly events: () => ReadonlyArray<RunEvent> } | undefined
+  /** The calls in flight, with their latest reports. Undefined until one reports. */
+  readonly reports: { readonly events: () => ReadonlyArray<RunEvent> } | undefined
 }
 
 /** Publishes an event of a run, with the name of its agent. */
