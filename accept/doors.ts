@@ -147,6 +147,9 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   ofFiles(fair, "beside 1,000 runs of a caller that never end, 20 others wait at most twice as long (p95)", [
     "test/worker/fairStores.test.ts"
+  ofFiles(tested, "pages of AG-UI see subagents and signed reasoning, and open their threads again", [
+    "test/http/agSubagents.test.ts",
+    "test/http/agThread.test.ts"
   ]),
   ofFiles(tested, "uploads are received in bounded numbers, go to the media store, and leave nothing in memory", [
     "test/http/uploads.test.ts"

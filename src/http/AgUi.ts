@@ -19,7 +19,8 @@ import type { Caller } from "./Access.ts"
 import type { HttpProblem } from "./HttpProblem.ts"
 import type { AgEvent } from "./internal/agEvent.ts"
 import { AgFold, broken } from "./internal/agFold.ts"
-import { AgRequest, answer } from "./internal/agRequest.ts"
+import { AgRequest, answer, type Answering } from "./internal/agRequest.ts"
+import * as Thread from "./internal/agThread.ts"
 import * as Routes from "./CallerRoute.ts"
 import * as Conversations from "./internal/conversations.ts"
 import * as Sse from "./internal/sse.ts"
@@ -46,14 +47,16 @@ export interface Options {
 }
 
 /**
- * Adds `POST path`, which answers the last message or continues with the answers in `resume`.
+ * Adds `POST path`, which answers the last message or continues with the answers in `resume`. A request with neither
+ * opens the thread again: it responds with a snapshot of its messages and the last run from its beginning.
  *
- * - Turns are steps; text, reasoning and calls are streamed. Plans, tasks and agents are activities; files, sources and
- *   progress are custom events.
+ * - Turns are steps; text, reasoning and calls are streamed. Called agents are subagents, plans and tasks are
+ *   activities; files, sources and progress are custom events.
  * - A call that waits for a person is an interrupt, and the answer is `{ approved, reason?, input?, values? }`, or a
  *   text: `yes`, `no`, or the value of a form with one text.
- * - A state that is not empty is the `context` of a new run, which `HttpKernel.layer({ context })` accepts. Its changes
- *   are sent at the end of each turn and of the run.
+ * - The state of a page may be any JSON. With `HttpKernel.layer({ context })` an object that is not empty is the context
+ *   of a new run; other servers leave it to the page. With `state`, a snapshot and its changes at the end of each turn
+ *   and of the run are sent.
  * - A page that leaves does not stop the run, unless its `forwardedProps` hold `onLeave: "cancel"`.
  * - Tools and `context` of the page are not passed to the agent.
  *
@@ -71,7 +74,7 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
         // A refused request starts nothing.
         yield* runs.place
         const answering = yield* answer(runs, options.agent, request)
-        const bytes = Sse.alive(Stream.encodeText(framesOf(runs, options, request, answering)))
+        const bytes = Sse.alive(Stream.encodeText(yield* framesOf(runs, options, request, answering)))
         return Sse.response(
           request.forwardedProps?.onLeave === "cancel"
             ? Stream.onExit(bytes, (exit) => Conversations.leave(runs, answering.runId, exit))
@@ -81,18 +84,19 @@ export const layer = (options: Options = {}): Layer.Layer<never, never, HttpRout
     )
   )
 
-/** Emits the server-sent events of one run of the protocol. */
-const framesOf = (
+/** Returns the server-sent events of one run of the protocol. */
+const framesOf = Effect.fnUntraced(function* (
   runs: CallerRuns,
   { mediaUrl = Conversations.mediaUrl, state }: Options,
-  { messages, runId, threadId }: AgRequest,
-  answering: Conversations.Answering
-): Stream.Stream<string> => {
-  const { after, runId: of } = answering
+  request: AgRequest,
+  { after, isReopened, runId: of }: Answering
+): Effect.fn.Return<Stream.Stream<string>, HttpProblem> {
+  const { runId, threadId } = request
+  const messages = isReopened ? yield* Thread.messagesOf(runs, threadId, mediaUrl) : request.messages
   const shown: Effect.Effect<Json | undefined, HttpProblem> =
     state === undefined ? Effect.undefined : Effect.map(runs.state(of), ({ context }) => state(context, runs.caller))
   return Stream.suspend(() => {
-    const fold = new AgFold({ threadId, runId, of, after, messages, urlOf: (id) => mediaUrl(of, id) })
+    const fold = new AgFold({ threadId, runId, of, after, messages, isReopened, urlOf: (id) => mediaUrl(of, id) })
     const opened = Stream.fromEffect(Effect.map(shown, (state) => fold.open(state)))
     const events = runs.follow(of)
     const folded =
@@ -111,7 +115,7 @@ const framesOf = (
       Stream.map((made) => made.reduce(framed, ""))
     )
   })
-}
+})
 
 /** Returns true for an event after which the state of the page is updated. */
 const changesState = (event: RunEvent): boolean => event.type === "turn_completed" || isRest(event)

@@ -139,6 +139,8 @@ export interface Selection extends Omit<Bodies.ListQuery, "status"> {
  */
 export interface CallerRuns {
   readonly caller: Caller
+  /** Whether new runs accept a context from their caller. */
+  readonly takesContext: boolean
   /** Starts a run, and returns its id. */
   readonly start: (request: Bodies.Start) => Effect.Effect<string, HttpProblem>
   /** Returns the whole id of a run from its name, the part that the caller chose. */

@@ -24,8 +24,9 @@ export interface Options {
   readonly of: string
   /** The revision up to which the page has the run. */
   readonly after: number
-  /** The messages of the page. */
+  /** The messages of the page, or of the thread that it opens again. */
   readonly messages: ReadonlyArray<JsonObject>
+  readonly isReopened: boolean
   /** Returns the address of a stored medium of the run. */
   readonly urlOf: (fileId: string) => string
 }
@@ -54,10 +55,16 @@ export class AgFold {
     return this.#isNew || !("revision" in event) || event.revision > this.#options.after
   }
 
-  /** Returns the events that begin the run, with the state of the page if it has one. */
+  /** The messages that the run made. */
+  get messages(): ReadonlyArray<JsonObject> {
+    return this.#parts.messages
+  }
+
+  /** Returns the events that begin the run, with the state of the page if it has one, and the messages it lacks. */
   open(state?: Json): ReadonlyArray<AgEvent> {
-    const { runId, threadId } = this.#options
-    return [make("RUN_STARTED", { threadId, runId, protocolVersion: "1.0" }), ...this.state(state)]
+    const { isReopened, messages, runId, threadId } = this.#options
+    const snapshot = isReopened ? [make("MESSAGES_SNAPSHOT", { messages })] : []
+    return [make("RUN_STARTED", { threadId, runId, protocolVersion: "1.0" }), ...snapshot, ...this.state(state)]
   }
 
   /** Returns the event for a state: first a snapshot, then the changes. */
@@ -75,10 +82,11 @@ export class AgFold {
     const isFirst = !this.#isNew && this.isNew(event)
     const begun = isFirst ? this.#begin() : []
     if (event.type === "model_completed") this.#replied(event)
-    const made = this.#ui.push(event).flatMap((chunk) => this.#parts.push(chunk))
+    const parts = this.#ui.push(event).flatMap((chunk) => this.#parts.push(chunk))
+    const made = event.type === "model_completed" ? [...parts, ...this.#parts.signed(event.message.content)] : parts
     const end = this.#endOf(event)
     if (end === undefined) return this.#isNew ? [...begun, ...made] : []
-    const ended = [...begun, ...made, ...this.#parts.close(), end]
+    const ended = [...begun, ...made, ...this.#parts.end(event.type === "paused"), end]
     this.#end = end
     return this.#isNew ? ended : []
   }
@@ -86,7 +94,7 @@ export class AgFold {
   /** Returns the final event of a stream without new events: the status of the run. */
   finish(): ReadonlyArray<AgEvent> {
     if (this.#isNew && this.#end !== undefined) return []
-    return [...this.#parts.close(), this.#end ?? broken]
+    return [...this.#parts.end(false), this.#end ?? broken]
   }
 
   #begin(): ReadonlyArray<AgEvent> {

@@ -1,5 +1,6 @@
-/** Converts the parts of a message to AG-UI: steps, text, reasoning, calls, activities. */
+/** Converts the parts of a message to AG-UI: steps, text, reasoning, calls, subagents, activities. */
 
+import type { Content } from "../../Content.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
 import { type AgEvent, make, textOf } from "./agEvent.ts"
 import { Transcript } from "./agTranscript.ts"
@@ -13,6 +14,10 @@ export class AgParts {
   readonly #open = new Map<string, boolean>()
   /** Calls that were sent completely. */
   readonly #called = new Set<string>()
+  /** The runs of called agents that were announced and have not ended. */
+  readonly #subagents = new Set<string>()
+  /** The ids of the reasoning of the reply. */
+  #reasoning: Array<string> = []
   #transcript: Transcript
   /** The open text or reasoning. */
   #part: { readonly kind: string; readonly id: string } | undefined
@@ -28,6 +33,11 @@ export class AgParts {
     this.#transcript = new Transcript(messages)
   }
 
+  /** The messages that the parts made. */
+  get messages(): ReadonlyArray<JsonObject> {
+    return this.#transcript.made
+  }
+
   /** Starts for a page that has everything so far. */
   begin(): ReadonlyArray<AgEvent> {
     this.#transcript = new Transcript(this.#messages)
@@ -36,13 +46,45 @@ export class AgParts {
 
   /** Returns the events for a chunk. */
   push(chunk: Chunk): ReadonlyArray<AgEvent> {
-    const events = this.#eventsOf(chunk)
+    return this.#added(this.#eventsOf(chunk))
+  }
+
+  /** Returns the signatures of vendors for the reasoning of a whole reply, which a client keeps with its messages. */
+  signed(content: ReadonlyArray<Content>): ReadonlyArray<AgEvent> {
+    const thoughts = content.flatMap((part) => (part.type === "thinking" && part.content !== "" ? [part] : []))
+    if (thoughts.length !== this.#reasoning.length) return []
+    return this.#added(
+      thoughts.flatMap(({ signature }, index) =>
+        signature === undefined
+          ? []
+          : [
+              make("REASONING_ENCRYPTED_VALUE", {
+                subtype: "message",
+                entityId: this.#reasoning[index],
+                encryptedValue: textOf(signature)
+              })
+            ]
+      )
+    )
+  }
+
+  /** Ends all open parts at the end of the run. Agents that run are suspended if the run is, and have failed otherwise. */
+  end(isPaused: boolean): ReadonlyArray<AgEvent> {
+    const ended = [...this.#subagents].map((subagentRunId) =>
+      isPaused
+        ? make("SUBAGENT_FINISHED", { subagentRunId, outcome: { type: "suspended" } })
+        : make("SUBAGENT_ERROR", { subagentRunId, message: "The run ended before the agent." })
+    )
+    this.#subagents.clear()
+    return [...this.#close(), ...ended]
+  }
+
+  #added(events: ReadonlyArray<AgEvent>): ReadonlyArray<AgEvent> {
     for (const event of events) this.#transcript.add(event)
     return events
   }
 
-  /** Ends all open parts. */
-  close(): ReadonlyArray<AgEvent> {
+  #close(): ReadonlyArray<AgEvent> {
     return [...this.#closeParts(), ...this.#unstep()]
   }
 
@@ -52,7 +94,7 @@ export class AgParts {
         return this.#begun()
       case "finish-step":
         this.#isInTurn = false
-        return this.close()
+        return this.#close()
       case "reset-step":
         return this.#withdrawn()
       case "text-start":
@@ -96,7 +138,10 @@ export class AgParts {
     }
   }
 
-  /** Data of a plan, a task or an agent is an activity; files, sources and progress are custom events. */
+  /**
+   * A called agent is a subagent. Data of a plan, a task or a hand-over is an activity; files, sources and progress are
+   * custom events.
+   */
   #other(chunk: Chunk): ReadonlyArray<AgEvent> {
     const { type, ...value } = chunk
     if (type === "file" || type.startsWith("source-")) return [make("CUSTOM", { name: type, value })]
@@ -104,16 +149,33 @@ export class AgParts {
     if (!type.startsWith("data-") || type === "data-form") return []
     const activityType = type.slice("data-".length)
     const id = wordOf(chunk, "id")
+    const content = objectOf(chunk, "data")
+    if (activityType === "agent" && wordOf(content, "runId") !== "") return this.#subagent(id, content)
     if (chunk["transient"] === true) {
       return [make("CUSTOM", { name: activityType, value: { toolCallId: id, data: chunk["data"] ?? null } })]
     }
     const messageId = this.#idOf(`${activityType}-${id}`)
-    return [make("ACTIVITY_SNAPSHOT", { messageId, activityType, content: objectOf(chunk, "data") })]
+    return [make("ACTIVITY_SNAPSHOT", { messageId, activityType, content })]
+  }
+
+  /** The data of a called agent has its name, its run and its status. */
+  #subagent(parentToolCallId: string, data: JsonObject): ReadonlyArray<AgEvent> {
+    const [subagentRunId, status] = [wordOf(data, "runId"), wordOf(data, "status")]
+    if (status === "pending") return []
+    const started = make("SUBAGENT_STARTED", { subagentRunId, name: wordOf(data, "agent"), parentToolCallId })
+    const begun = this.#subagents.has(subagentRunId) ? [] : [started]
+    this.#subagents.add(subagentRunId)
+    if (status === "running") return begun
+    this.#subagents.delete(subagentRunId)
+    return status === "failed"
+      ? [...begun, make("SUBAGENT_ERROR", { subagentRunId, message: wordOf(data, "error") })]
+      : [...begun, make("SUBAGENT_FINISHED", { subagentRunId, outcome: { type: "success" } })]
   }
 
   #begun(): ReadonlyArray<AgEvent> {
-    const ended = this.close()
+    const ended = this.#close()
     this.#turn++
+    this.#reasoning = []
     this.#isInTurn = true
     this.#parent = undefined
     this.#transcript.begin()
@@ -134,6 +196,7 @@ export class AgParts {
   #withdrawn(): ReadonlyArray<AgEvent> {
     const ended = this.#closeParts()
     this.#called.clear()
+    this.#reasoning = []
     this.#parent = undefined
     return [...ended, this.#transcript.withdraw()]
   }
@@ -141,6 +204,7 @@ export class AgParts {
   #started(kind: "TEXT" | "REASONING", messageId: string): ReadonlyArray<AgEvent> {
     this.#part = { kind, id: messageId }
     if (kind === "REASONING") {
+      this.#reasoning.push(messageId)
       return [make("REASONING_START", { messageId }), make("REASONING_MESSAGE_START", { messageId, role: "reasoning" })]
     }
     this.#parent = messageId

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
+import { isEmpty, isJsonObject } from "../../kit/json.ts"
 import * as Messages from "../../Message.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
@@ -28,8 +29,8 @@ export const AgRequest = Schema.Struct({
   threadId: Conversations.Id,
   runId: Conversations.Id,
   messages: Schema.Array(Message),
-  /** The context of the run, for servers that accept one. */
-  state: Schema.optionalKey(Schema.NullOr(Schema.JsonObject)),
+  /** The state of the page, which is the context of a new run where the server accepts one. */
+  state: Schema.optionalKey(Schema.Json),
   resume: Schema.optionalKey(Schema.NullOr(Schema.Array(Resume))),
   forwardedProps: Schema.optionalKey(
     Schema.NullOr(
@@ -45,19 +46,35 @@ export const AgRequest = Schema.Struct({
 /** The body of a request. */
 export type AgRequest = typeof AgRequest.Type
 
-/** Answers the request of a page. `agent` answers unless the page names one. */
+/** The answering run. A page that opens its thread again lacks the messages before it. */
+export interface Answering extends Conversations.Answering {
+  readonly isReopened: boolean
+}
+
+/**
+ * Answers the request of a page: a new message, the answers to interrupts, or without either the last run of the thread.
+ * `agent` answers unless the page names one.
+ */
 export const answer = (
   runs: CallerRuns,
   agent: string | undefined,
   request: AgRequest
-): Effect.Effect<Conversations.Answering, HttpProblem> => {
+): Effect.Effect<Answering, HttpProblem> => {
   const { messages, resume } = request
   const last = messages.at(-1)
-  if (resume !== undefined && resume !== null && resume.length > 0) return decide(runs, request, resume)
-  return last?.role === "user"
-    ? start(runs, agent, request, last)
-    : Effect.fail(new Invalid({ detail: "the last message is not from the user, and no interrupt is answered" }))
+  if (resume !== undefined && resume !== null && resume.length > 0) return known(decide(runs, request, resume))
+  return last?.role === "user" ? known(start(runs, agent, request, last)) : reopen(runs, request)
 }
+
+const known = <E>(answering: Effect.Effect<Conversations.Answering, E>): Effect.Effect<Answering, E> =>
+  Effect.map(answering, (answering) => ({ ...answering, isReopened: false }))
+
+const reopen = (runs: CallerRuns, { threadId }: AgRequest): Effect.Effect<Answering, HttpProblem> =>
+  Effect.flatMap(Conversations.last(runs, threadId), (head) =>
+    head === undefined
+      ? Effect.fail(new Invalid({ detail: "the thread is new, and the last message is not from the user" }))
+      : Effect.succeed({ runId: head.runId, after: 0, isReopened: true })
+  )
 
 const start = Effect.fnUntraced(function* (
   runs: CallerRuns,
@@ -66,8 +83,8 @@ const start = Effect.fnUntraced(function* (
   last: Message
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
   const [input, history] = yield* Effect.all([contentOf(last), historyOf(runs, threadId, messages.slice(0, -1))])
-  // Every page sends a state, usually an empty one.
-  const context = state === undefined || state === null || Object.keys(state).length === 0 ? undefined : state
+  // Every page sends a state, usually an empty one. Most servers leave it to the page.
+  const context = runs.takesContext && isJsonObject(state) && !isEmpty(state) ? state : undefined
   const name = Conversations.nameOf(threadId, runId)
   return yield* Conversations.begin(runs, name, { agent: forwardedProps?.agent ?? agent, context, input, history })
 })

@@ -51,9 +51,19 @@ export class Transcript {
           content: wordOf(event, "content")
         })
         return
+      case "REASONING_ENCRYPTED_VALUE": {
+        const message = this.#made.find((one) => one.id === wordOf(event, "entityId"))
+        if (message !== undefined) message["encryptedValue"] = wordOf(event, "encryptedValue")
+        return
+      }
       case "ACTIVITY_SNAPSHOT":
         return this.#activity(id, wordOf(event, "activityType"), event["content"] ?? {})
     }
+  }
+
+  /** The messages that the events made. */
+  get made(): ReadonlyArray<JsonObject> {
+    return this.#made
   }
 
   /** Marks the beginning of a reply. */

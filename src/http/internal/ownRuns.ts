@@ -38,6 +38,7 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
 
   return {
     caller,
+    takesContext: resources.context !== undefined,
     idOf,
     head,
     summary: (name) => Effect.map(head(name), (head) => bodyOf(caller, head)),

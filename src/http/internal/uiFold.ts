@@ -100,7 +100,7 @@ export class UiFold {
       case "skill_progress":
         return this.#progress(event)
       case "task_start":
-        return this.#taskIs(event.callId, "running")
+        return this.#tasks.get(event.callId)?.name === "task" ? this.#taskIs(event.callId, "running") : []
       default:
         return []
     }
@@ -177,13 +177,16 @@ export class UiFold {
   }
 
   #reviewed({ callId, change }: ToolCallStarted): ReadonlyArray<Chunk> {
-    if (change === undefined) return []
-    return change.type === "rewrite" ? this.#called(change.call) : this.#ended(callId, change.result)
+    if (change !== undefined && change.type !== "rewrite") return this.#ended(callId, change.result)
+    const rewritten = change === undefined ? [] : this.#called(change.call)
+    // A task of a plan may still wait for others.
+    return this.#tasks.get(callId)?.name === "agent" ? [...rewritten, ...this.#taskIs(callId, "running")] : rewritten
   }
 
   #ended(callId: string, result: CallOutcome): ReadonlyArray<Chunk> {
     const { error, output } = result
-    const task = this.#taskIs(callId, error === undefined ? "completed" : "failed")
+    const task =
+      error === undefined ? this.#taskIs(callId, "completed") : this.#taskIs(callId, "failed", { error: error.message })
     const call = this.#known.get(callId)
     if (call === undefined) return task
     const outcome =
@@ -193,9 +196,13 @@ export class UiFold {
     return [...task, outcome, ...filesOf(contentsOf(output), this.#urlOf)]
   }
 
-  #taskIs(callId: string, status: "pending" | "running" | "completed" | "failed"): ReadonlyArray<Chunk> {
+  #taskIs(
+    callId: string,
+    status: "pending" | "running" | "completed" | "failed",
+    more: JsonObject = {}
+  ): ReadonlyArray<Chunk> {
     const part = this.#tasks.get(callId)
-    return part === undefined ? [] : [data(part.name, callId, { ...part.data, status })]
+    return part === undefined ? [] : [data(part.name, callId, { ...part.data, status, ...more })]
   }
 
   #finish(reason: string): Chunk {
