@@ -160,5 +160,8 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/manyStreams.test.ts",
     "streams"
   ),
+  ofFiles(tested, "files that a message names are fetched from public hosts alone, by the address that is dialled", [
+    "test/http/fetchedMedia.test.ts"
+  ]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

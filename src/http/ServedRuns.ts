@@ -92,6 +92,11 @@ export interface Options<R = never> {
    * a caller answers the questions of its own runs, and of others those for which a policy names who may answer.
    */
   readonly mayAnswer?: ((caller: Caller, question: OpenQuestion, run: RunHead) => Effect.Effect<boolean>) | undefined
+  /**
+   * Whether media that an input names by their URL are fetched and stored with the run: from public hosts, and from
+   * these origins. They have at most `Limits.fetchedBytes` together. Default: their URL goes to the vendor of the model.
+   */
+  readonly fetchMedia?: boolean | { readonly origins: ReadonlyArray<string> } | undefined
   /** Limits on callers. Omitted ones keep their defaults. */
   readonly limits?: Partial<CallerLimits> | undefined
 }

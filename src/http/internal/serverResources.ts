@@ -8,6 +8,7 @@ import type * as Scope from "effect/Scope"
 import * as Agents from "../../Agent.ts"
 import { Kernel } from "../../Kernel.ts"
 import { AgentNotFoundError, type ConfigInvalid } from "../../KernelError.ts"
+import { Limits } from "../../Limits.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import type { SubmitOptions } from "../../RunOptions.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
@@ -15,6 +16,8 @@ import * as RunWorker from "../../RunWorker.ts"
 import { Unavailable } from "../HttpProblem.ts"
 import type { CallerLimits, Given, Options } from "../ServedRuns.ts"
 import type { Input, SubmitError } from "../../Kernel.ts"
+import * as FetchedMedia from "./fetchedMedia.ts"
+import type { FetchMedia } from "./fetchedMedia.ts"
 import { places, type Places } from "./places.ts"
 import { type Uploads, uploads } from "./uploads.ts"
 
@@ -29,6 +32,8 @@ export interface ServerResources {
   readonly mayAnswer: Options["mayAnswer"]
   readonly places: Places
   readonly uploads: Uploads
+  /** Fetches the media of an input, if the server does. */
+  readonly fetchMedia: FetchMedia
   /** Stores a new run of an agent. */
   readonly submit: (
     agent: string,
@@ -78,6 +83,7 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
     mayAnswer: options.mayAnswer,
     places: places(limits),
     uploads: yield* uploads(media, limits),
+    fetchMedia: yield* fetching(options.fetchMedia),
     submit: (name, input, given) => {
       const agent = agents.get(name)
       if (agent === undefined) return Effect.fail(new AgentNotFoundError({ agentId: name }))
@@ -86,6 +92,14 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
     // A client does not wait for the claim, since its run is stored.
     take: (runId) => (running === undefined ? Effect.void : Effect.asVoid(Effect.forkIn(running.take(runId), scope)))
   }
+})
+
+const fetching = Effect.fnUntraced(function* (
+  wanted: Options["fetchMedia"] = false
+): Effect.fn.Return<FetchMedia, never, Scope.Scope> {
+  if (wanted === false) return Effect.succeed
+  const { fetchedBytes } = yield* Limits
+  return yield* FetchedMedia.make(wanted === true ? [] : wanted.origins, fetchedBytes)
 })
 
 const defaults: CallerLimits = {

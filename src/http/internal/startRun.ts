@@ -25,8 +25,9 @@ export const start = Effect.fnUntraced(function* (
   }
   const context = yield* contextOf(resources, caller, agent, request)
   const runId = runIdOf(caller, request.runId ?? (yield* Kernel.newRunId))
+  const input = yield* resources.fetchMedia(request.input)
   yield* asProblem(runId)(
-    resources.submit(agent.name, request.input, {
+    resources.submit(agent.name, input, {
       runId,
       history: request.history,
       context,

@@ -7,7 +7,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import dns from "node:dns"
-import { type HostKind, hostKind } from "./hostKind.ts"
+import { type HostKind, hostKind } from "../../kit/hostKind.ts"
 
 /** Returns the addresses of a name, or none if it cannot be looked up, as behind a proxy. */
 export const Lookup = Context.Reference<(name: string) => Effect.Effect<ReadonlyArray<string>>>("kernai/mcp/Lookup", {

@@ -17,7 +17,7 @@ import { McpError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { HttpServer } from "../McpConfig.ts"
 import { isAllowed } from "./dialedHost.ts"
-import { hostKind } from "./hostKind.ts"
+import { hostKind } from "../../kit/hostKind.ts"
 import { parametersOf } from "./requestFailure.ts"
 
 const Resource = Schema.Struct({

@@ -1,20 +1,30 @@
 /** Distinguishes hosts on the internet from hosts that only this computer, its link or its network can reach. */
 
-import { BlockList, isIP } from "node:net"
+import * as IpNetwork from "effect/net/IpNetwork"
+import * as NetAddress from "effect/net/NetAddress"
+import * as Result from "effect/Result"
 
 export type HostKind = "public" | "private" | "link-local" | "loopback"
 
 /** Returns the kind of a host by its address or its name. Names are not looked up. */
 export const hostKind = ({ hostname }: Pick<URL, "hostname">): HostKind => {
   const host = hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "")
-  const family = isIP(host)
-  if (family !== 0) return kindOf(host, family)
+  const address = addressOf(host)
+  if (address !== undefined) return kindOf(address)
   if (loopbackNames.test(host)) return "loopback"
   return isLocalName(host) ? "private" : kindInName(host)
 }
 
-const kindOf = (address: string, family: number): HostKind =>
-  kinds.find(([, list]) => list.check(address, family === 4 ? "ipv4" : "ipv6"))?.[0] ?? "public"
+/** Returns the address in a text, if it is one. An IPv4 address inside an IPv6 one is that address. */
+const addressOf = (text: string): NetAddress.IpAddress | undefined => {
+  const address = Result.getOrUndefined(NetAddress.ipFromString(text))
+  if (!NetAddress.isIpv6Address(address) || !NetAddress.isIpv4Mapped(address)) return address
+  const [a = 0, b = 0, c = 0, d = 0] = NetAddress.ipv6ToOctets(address).slice(12)
+  return Result.getOrUndefined(NetAddress.ipv4FromOctets([a, b, c, d]))
+}
+
+const kindOf = (address: NetAddress.IpAddress): HostKind =>
+  kinds.find(([, networks]) => networks.some((network) => IpNetwork.contains(network, address)))?.[0] ?? "public"
 
 // `localhost`, and public names that their owners point to loopback.
 const loopbackNames = /(?:^|\.)(?:localhost|localtest\.me|lvh\.me|vcap\.me|lacolhost\.com|localho\.st)$/
@@ -27,7 +37,7 @@ const kindInName = (host: string): HostKind => {
   const digits = [...host.matchAll(/(?<![\da-f])[\da-f]{8}(?=\.)/g)].map(([hex]) =>
     [0, 2, 4, 6].map((at) => parseInt(hex.slice(at, at + 2), 16)).join(".")
   )
-  const found = [...dotted, ...digits].filter((address) => isIP(address) === 4).map((address) => kindOf(address, 4))
+  const found = [...dotted, ...digits].flatMap((text) => addressOf(text) ?? []).map(kindOf)
   return found.find((kind) => kind !== "public") ?? "public"
 }
 
@@ -35,17 +45,10 @@ const kindInName = (host: string): HostKind => {
 const isLocalName = (host: string): boolean =>
   !host.includes(".") || /\.(?:local|internal|intranet|lan|home|corp|home\.arpa)$/.test(host)
 
-const listOf = (...subnets: ReadonlyArray<string>): BlockList => {
-  const list = new BlockList()
-  for (const subnet of subnets) {
-    const [address = "", prefix] = subnet.split("/")
-    list.addSubnet(address, Number(prefix), address.includes(":") ? "ipv6" : "ipv4")
-  }
-  return list
-}
+const listOf = (...networks: ReadonlyArray<string>): ReadonlyArray<IpNetwork.IpNetwork> =>
+  networks.map((network) => IpNetwork.fromStringUnsafe(network))
 
-// A `BlockList` finds IPv4 addresses inside IPv6 ones, except those of NAT64 and 6to4.
-const kinds: ReadonlyArray<readonly [HostKind, BlockList]> = [
+const kinds: ReadonlyArray<readonly [HostKind, ReadonlyArray<IpNetwork.IpNetwork>]> = [
   ["loopback", listOf("127.0.0.0/8", "0.0.0.0/8", "::1/128", "::/128")],
   ["link-local", listOf("169.254.0.0/16", "fe80::/10")],
   [
