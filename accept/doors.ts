@@ -147,6 +147,7 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   ofFiles(fair, "beside 1,000 runs of a caller that never end, 20 others wait at most twice as long (p95)", [
     "test/worker/fairStores.test.ts"
+  ]),
   ofFiles(tested, "pages of AG-UI see subagents and signed reasoning, and open their threads again", [
     "test/http/agSubagents.test.ts",
     "test/http/agThread.test.ts"
@@ -163,5 +164,6 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "files that a message names are fetched from public hosts alone, by the address that is dialled", [
     "test/http/fetchedMedia.test.ts"
   ]),
+  ofFiles(tested, "A2A over REST, and files as parts, with the client of the protocol", ["test/http/a2aRest.test.ts"]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

@@ -1,5 +1,5 @@
 /**
- * Serves an agent over the A2A protocol 1.0 with JSON-RPC, also to clients of version 0.3.
+ * Serves an agent over the A2A protocol 1.0 with JSON-RPC and REST, and with JSON-RPC to clients of version 0.3.
  *
  * A task is a run, and its context a conversation: a message in the context of an earlier one continues it. A task that
  * waits for a person is in state `INPUT_REQUIRED`, and a message to the task is the answer.
@@ -20,15 +20,16 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { JsonObject } from "../kit/json.ts"
 import { ConfigInvalid } from "../KernelError.ts"
-import { Conflict, type HttpProblem } from "./HttpProblem.ts"
+import { Conflict, type HttpProblem, NotFound } from "./HttpProblem.ts"
 import { A2aFold } from "./internal/a2aFold.ts"
 import { listOf, ListOf } from "./internal/a2aList.ts"
 import * as Replies from "./internal/a2aReply.ts"
 import { callOf } from "./internal/a2aOlder.ts"
 import { type Call, read, receive, rpcOf, Send, TaskOf } from "./internal/a2aRequest.ts"
+import * as Rest from "./internal/a2aRest.ts"
 import * as Tasks from "./internal/a2aTask.ts"
 import * as Routes from "./CallerRoute.ts"
-import type { Answering } from "./internal/conversations.ts"
+import * as Conversations from "./internal/conversations.ts"
 import * as Sse from "./internal/sse.ts"
 import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
 
@@ -39,7 +40,7 @@ import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
  * @since 0.1.0
  */
 export interface Options {
-  /** The path of the JSON-RPC route. Default: `/a2a`. */
+  /** The path of the JSON-RPC route, below which the REST routes are. Default: `/a2a`. */
   readonly path?: `/${string}` | undefined
   /** The path of the agent card, which is public. Default: `/.well-known/agent-card.json`. */
   readonly cardPath?: `/${string}` | undefined
@@ -50,15 +51,18 @@ export interface Options {
    * address on which the server listens. Required where no server listens, as in a web handler.
    */
   readonly url?: string | undefined
+  /** Returns the address of a stored medium for clients. Default: the route of `HttpKernel` at `/runs` of the same origin. */
+  readonly mediaUrl?: ((runId: string, mediaId: string) => string) | undefined
   /** Further fields of the card, such as `skills`, `version`, `provider` and `securitySchemes`. */
   readonly card?: JsonObject | undefined
 }
 
 /**
- * Adds the agent card, and one route with the methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `ListTasks`,
- * `CancelTask` and `SubscribeToTask`. There are no push notifications.
+ * Adds the agent card, and the methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `ListTasks`, `CancelTask` and
+ * `SubscribeToTask`, over JSON-RPC and REST. There are no push notifications.
  *
- * - The answer is the artifact `answer`. In a stream, the text of each turn replaces that of the turn before.
+ * - The answer is the artifact `answer`. In a stream, the text of each turn replaces that of the turn before. The files
+ *   that the agent and its skills make are further artifacts, by their addresses.
  * - A question is a data part `{ callId, name, input, reason }` of the status; a data part `{ approved, callId?,
  *   reason?, input? }` of a message to the task answers it, or its text: `yes`,
  *   `no`, or the value of a form with one text.
@@ -82,7 +86,20 @@ export const layer = (options: Options = {}): Layer.Layer<never, ConfigInvalid, 
       const url = options.url ?? (yield* addressOf(path))
       const card = Replies.json({ ...cardOf(name, description, url), ...options.card })
       yield* router.add("GET", cardPath, Effect.succeed(card))
-      yield* Routes.add("POST", path, (runs) => respond(runs, name))
+      const origin = URL.parse(url)?.origin ?? ""
+      const served = {
+        agent: name,
+        urlOf: options.mediaUrl ?? ((runId, id) => origin + Conversations.mediaUrl(runId, id))
+      }
+      // The router adds the path itself to one that ends with a wildcard.
+      yield* Routes.add("POST", `${path}/*`, (runs) =>
+        Effect.flatMap(Routes.param("*"), (rest) =>
+          rest === "" ? respond(runs, served) : respondRest(runs, served, "POST", rest)
+        )
+      )
+      yield* Routes.add("GET", `${path}/*`, (runs) =>
+        Effect.flatMap(Routes.param("*"), (rest) => respondRest(runs, served, "GET", rest))
+      )
     })
   )
 
@@ -103,7 +120,11 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
   name,
   description,
   version: "1.0.0",
-  supportedInterfaces: ["1.0", "0.3"].map((protocolVersion) => ({ url, protocolBinding: "JSONRPC", protocolVersion })),
+  supportedInterfaces: [
+    { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+    { url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+    { url, protocolBinding: "JSONRPC", protocolVersion: "0.3" }
+  ],
   // For clients of version 0.3.
   protocolVersion: "0.3.0",
   url,
@@ -114,30 +135,55 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
   skills: [{ id: name, name, description, tags: [] }]
 })
 
-const respond = (runs: CallerRuns, agent: string) =>
+/** What the routes know of the served agent. */
+interface Served {
+  readonly agent: string
+  readonly urlOf: Tasks.UrlOf
+}
+
+const respond = (runs: CallerRuns, served: Served) =>
   Effect.gen(function* () {
     const received = rpcOf(yield* Routes.bodyText)
     if (Result.isFailure(received)) {
       const { id, isJson } = received.failure
       return Replies.json(Replies.refusalOf({ id: id ?? null }, isJson ? Replies.notACall : Replies.notJson))
     }
-    const rpc = callOf(received.success)
-    const { headers } = yield* HttpServerRequest.HttpServerRequest
-    const version = headers["a2a-version"] ?? ""
-    // The method names differ between versions, so a client without the header is also understood.
-    if (version !== "" && !version.startsWith(rpc.version === "1.0" ? "1." : "0.3")) {
-      const message = "This server speaks versions 1.0 and 0.3, each with its own methods."
-      return Replies.json(Replies.refusalOf(rpc, { code: -32009, message }))
-    }
-    return yield* Effect.catch(called(runs, agent, rpc), (problem) => {
-      const error = Replies.errorOf(rpc.method, problem)
-      return error === undefined ? Effect.fail(problem) : Effect.succeed(Replies.json(Replies.refusalOf(rpc, error)))
-    })
+    return yield* answered(runs, served, callOf(received.success))
   })
+
+/** Responds to a request of the REST binding. */
+const respondRest = (runs: CallerRuns, served: Served, method: "GET" | "POST", path: string) =>
+  Effect.gen(function* () {
+    const { url } = yield* HttpServerRequest.HttpServerRequest
+    const body = path.startsWith("message:") ? yield* Routes.bodyText : ""
+    const query = new URLSearchParams(url.split("?", 2)[1] ?? "")
+    const call = Rest.callOf({ method, path, query, body })
+    return yield* call === undefined
+      ? Effect.fail(new NotFound({ what: "run", id: path }))
+      : answered(runs, served, call)
+  })
+
+const answered = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  served: Served,
+  call: Call
+): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Routes.Provided> {
+  const { headers } = yield* HttpServerRequest.HttpServerRequest
+  const version = headers["a2a-version"] ?? ""
+  // The method names differ between versions, so a client without the header is also understood.
+  if (version !== "" && !version.startsWith(call.version === "1.0" ? "1." : "0.3")) {
+    const message = "This server speaks versions 1.0 and 0.3, each with its own methods."
+    return Replies.refused(call, { code: -32009, message })
+  }
+  return yield* Effect.catch(called(runs, served, call), (problem) => {
+    const error = Replies.errorOf(call.method, problem)
+    return error === undefined ? Effect.fail(problem) : Effect.succeed(Replies.refused(call, error))
+  })
+})
 
 const called = Effect.fnUntraced(function* (
   runs: CallerRuns,
-  agent: string,
+  { agent, urlOf }: Served,
   rpc: Call
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
   switch (rpc.method) {
@@ -148,55 +194,55 @@ const called = Effect.fnUntraced(function* (
       if (isFollowed) yield* runs.place
       const { runId } = yield* receive(runs, agent, sent)
       if (isFollowed) yield* Stream.runDrain(runs.follow(runId))
-      return Replies.json(Replies.replyOf(rpc, { task: yield* Tasks.taskOf(runs, runId, sent.configuration) }))
+      return Replies.response(rpc, { task: yield* Tasks.taskOf(runs, runId, urlOf, sent.configuration) })
     }
     case "SendStreamingMessage": {
       const sent = yield* read(Send, rpc.params)
       yield* runs.place
-      return yield* streamed(runs, rpc, yield* receive(runs, agent, sent))
+      return yield* streamed(runs, urlOf, rpc, yield* receive(runs, agent, sent))
     }
     case "SubscribeToTask": {
       const { id } = yield* read(TaskOf, rpc.params)
       const head = yield* runs.summary(id)
       if (Tasks.isOver(head)) return yield* new Conflict({ reason: "completed", id })
       yield* runs.place
-      return yield* streamed(runs, rpc, { runId: head.runId, after: head.revision })
+      return yield* streamed(runs, urlOf, rpc, { runId: head.runId, after: head.revision })
     }
     case "GetTask": {
       const { historyLength, id } = yield* read(TaskOf, rpc.params)
-      return Replies.json(Replies.replyOf(rpc, yield* Tasks.taskOf(runs, id, { historyLength })))
+      return Replies.response(rpc, yield* Tasks.taskOf(runs, id, urlOf, { historyLength }))
     }
     case "ListTasks":
-      return Replies.json(Replies.replyOf(rpc, yield* listOf(runs, agent, yield* read(ListOf, rpc.params ?? {}))))
+      return Replies.response(rpc, yield* listOf(runs, agent, urlOf, yield* read(ListOf, rpc.params ?? {})))
     case "CancelTask": {
       const { id } = yield* read(TaskOf, rpc.params)
       if (Tasks.isOver(yield* runs.summary(id))) return yield* new Conflict({ reason: "completed", id })
       yield* runs.cancel(id)
-      return Replies.json(Replies.replyOf(rpc, yield* Tasks.taskOf(runs, id)))
+      return Replies.response(rpc, yield* Tasks.taskOf(runs, id, urlOf))
     }
     default:
-      return Replies.json(Replies.refusalOf(rpc, Replies.unknown(rpc.method)))
+      return Replies.refused(rpc, Replies.unknown(rpc.method))
   }
 })
 
 /** Sends the current task, then its updates. */
 const streamed = Effect.fnUntraced(function* (
   runs: CallerRuns,
+  urlOf: Tasks.UrlOf,
   rpc: Call,
-  { after, runId }: Answering
+  { after, runId }: Conversations.Answering
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
-  const task = yield* Tasks.taskOf(runs, runId)
+  const task = yield* Tasks.taskOf(runs, runId, urlOf)
   const framed = (text: string, result: JsonObject) => text + Sse.dataOf(Replies.replyOf(rpc, result))
-  const broken = Sse.dataOf(Replies.refusalOf(rpc, { code: -32603, message: "The stream broke off." }))
   return Sse.response(
     Stream.suspend(() => {
-      const fold = new A2aFold(Tasks.idsOf(runs, runId), after)
+      const fold = new A2aFold(Tasks.idsOf(runs, runId), after, (id) => urlOf(runId, id))
       const events = Stream.map(runs.follow(runId), (event) => fold.push(event))
       return Stream.make([{ task }]).pipe(
         Stream.concat(events),
         Stream.filter((results) => results.length > 0),
         Stream.map((results: ReadonlyArray<JsonObject>) => results.reduce(framed, "")),
-        Stream.catch(() => Stream.make(broken)),
+        Stream.catch(() => Stream.make(Replies.brokenOff(rpc))),
         Stream.encodeText,
         Sse.alive
       )

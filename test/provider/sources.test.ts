@@ -224,7 +224,7 @@ describe("a source that a reply names", () => {
     Effect.gen(function* () {
       const ids = { taskId: "run", contextId: "c" }
       const { events } = yield* told(agent, "?", { provider: scripted(cited("1", {})), runId: "run" })
-      const fold = new A2aFold(ids, 0)
+      const fold = new A2aFold(ids, 0, (id) => id)
       const last = events.flatMap((event) => fold.push(event)).findLast((update) => "artifactUpdate" in update)
       const parts = [{ text: "Deep" }, { data: { sources: [page] } }]
       assert.containsSubset(last, { artifactUpdate: { artifact: { parts }, lastChunk: true } })

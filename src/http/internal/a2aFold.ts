@@ -1,13 +1,14 @@
 /**
- * Folds the events of a run into the stream of an A2A task: its status, and its answer as one growing artifact. The
- * text of each turn replaces that of the turn before, so the last one is the answer. Pure except for its own state.
+ * Folds the events of a run into the stream of an A2A task: its status, its answer as one growing artifact, and an
+ * artifact for each file. The text of each turn replaces that of the turn before, so the last one is the answer. Pure
+ * except for its own state.
  */
 
 import type * as Contents from "../../Content.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import * as Messages from "../../Message.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import { artifactOf, asking, failure, messageOf, statusOf, type TaskIds } from "./a2aTask.ts"
+import { artifactOf, asking, failure, fileOf, messageOf, statusOf, type TaskIds } from "./a2aTask.ts"
 import { outward } from "./shownEvents.ts"
 import { wordOf } from "./uiChunk.ts"
 import { questionsIn, UiFold } from "./uiFold.ts"
@@ -16,7 +17,8 @@ import { questionsIn, UiFold } from "./uiFold.ts"
 export class A2aFold {
   readonly #ids: TaskIds
   readonly #after: number
-  readonly #ui = new UiFold({ urlOf: (id) => id })
+  readonly #ui: UiFold
+  #files = 0
   #isNew = false
   #answer = ""
   readonly #sources: Array<Contents.Source> = []
@@ -24,7 +26,8 @@ export class A2aFold {
   #replaces = true
 
   /** Starts for a client that has the task up to a revision. */
-  constructor(ids: TaskIds, after: number) {
+  constructor(ids: TaskIds, after: number, urlOf: (mediaId: string) => string) {
+    this.#ui = new UiFold({ urlOf })
     this.#ids = ids
     this.#after = after
   }
@@ -36,6 +39,7 @@ export class A2aFold {
     for (const chunk of this.#ui.push(event)) {
       if (chunk.type === "start-step" || chunk.type === "reset-step") this.#replaces = true
       else if (chunk.type === "text-delta" && this.#isNew) made.push(this.#piece(wordOf(chunk, "delta")))
+      else if (chunk.type === "file") made.push(this.#file(wordOf(chunk, "url"), wordOf(chunk, "mediaType")))
     }
     if (event.type === "model_completed") {
       const { outcome } = event
@@ -80,6 +84,11 @@ export class A2aFold {
     sources: ReadonlyArray<Contents.Source> = []
   ): JsonObject {
     return { artifactUpdate: { ...this.#ids, artifact: artifactOf(text, sources), append, lastChunk } }
+  }
+
+  #file(url: string, mediaType: string): JsonObject {
+    const artifact = fileOf(++this.#files, { url, mediaType })
+    return { artifactUpdate: { ...this.#ids, artifact, append: false, lastChunk: true } }
   }
 
   #status(status: JsonObject): JsonObject {

@@ -28,6 +28,7 @@ export const ListOf = Schema.Struct({
 export const listOf = Effect.fnUntraced(function* (
   runs: CallerRuns,
   agent: string,
+  urlOf: Tasks.UrlOf,
   asked: typeof ListOf.Type
 ): Effect.fn.Return<JsonObject, HttpProblem> {
   const { contextId = "", historyLength = 0, includeArtifacts, pageSize = 50, pageToken = "" } = asked
@@ -45,7 +46,7 @@ export const listOf = Effect.fnUntraced(function* (
   const page = rest.slice(0, pageSize)
   const last = page.at(-1)
   return {
-    tasks: yield* Effect.forEach(page, (head) => Tasks.ofHead(runs, head, { historyLength, includeArtifacts })),
+    tasks: yield* Effect.forEach(page, (head) => Tasks.ofHead(runs, head, urlOf, { historyLength, includeArtifacts })),
     nextPageToken: rest.length > pageSize && last !== undefined ? placeText(placeOf(last)) : "",
     pageSize: page.length,
     totalSize: heads.length

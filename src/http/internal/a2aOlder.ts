@@ -23,8 +23,8 @@ const methods: ReadonlyMap<string, string> = new Map([
 export const callOf = (rpc: Rpc): Call => {
   const method = methods.get(rpc.method)
   return method === undefined
-    ? { ...rpc, version: "1.0" }
-    : { ...rpc, method, params: paramsOf(rpc.params), version: "0.3" }
+    ? { ...rpc, version: "1.0", isRest: false }
+    : { ...rpc, method, params: paramsOf(rpc.params), version: "0.3", isRest: false }
 }
 
 const paramsOf = (given: Json = {}): Json => {
@@ -91,7 +91,9 @@ const artifactOf = (given: Json | undefined): JsonObject => {
 }
 
 const partOf = (part: Json): JsonObject => {
-  const { data, text } = jsonObject(part)
+  const { data, mediaType, text, url } = jsonObject(part)
+  if (url !== undefined)
+    return { kind: "file", file: { uri: url, ...(mediaType === undefined ? {} : { mimeType: mediaType }) } }
   return data === undefined ? { kind: "text", text: text ?? "" } : { kind: "data", data }
 }
 

@@ -1,10 +1,11 @@
-/** Encodes replies to A2A clients as JSON-RPC. */
+/** Encodes replies to A2A clients, as JSON-RPC or for the REST binding. */
 
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { JsonObject } from "../../kit/json.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
 import * as Older from "./a2aOlder.ts"
 import type { Call, Rpc } from "./a2aRequest.ts"
+import * as Sse from "./sse.ts"
 
 /** An error of the protocol. */
 interface RpcError {
@@ -12,14 +13,47 @@ interface RpcError {
   readonly message: string
 }
 
-/** Creates the reply to a call, in the version of the call. */
-export const replyOf = ({ id = null, version }: Pick<Call, "id" | "version">, result: JsonObject): JsonObject => ({
-  jsonrpc: "2.0",
-  id,
-  result: version === "1.0" ? result : Older.resultOf(result)
-})
+/** Creates the reply to a call, in the version and the binding of the call. */
+export const replyOf = ({ id = null, isRest, version }: Omit<Call, "params">, result: JsonObject): JsonObject =>
+  isRest ? result : { jsonrpc: "2.0", id, result: version === "1.0" ? result : Older.resultOf(result) }
 
-/** Creates the reply to a failed call. */
+/** Creates the response to a call. */
+export const response = (call: Call, result: JsonObject): HttpServerResponse.HttpServerResponse =>
+  json(replyOf(call, result))
+
+/** Creates the response to a failed call. */
+export const refused = (call: Call, error: RpcError): HttpServerResponse.HttpServerResponse => {
+  if (!call.isRest) return json(refusalOf(call, error))
+  const status = restStatusOf(error.code)
+  return HttpServerResponse.text(JSON.stringify(restRefusalOf(error)), { status, contentType: "application/json" })
+}
+
+/** Creates the last server-sent event of a stream that failed. */
+export const brokenOff = (call: Call): string => {
+  const error = { code: -32603, message: "The stream broke off." }
+  return call.isRest ? `event: error\n${Sse.dataOf(restRefusalOf(error))}` : Sse.dataOf(refusalOf(call, error))
+}
+
+/** Creates the body of a failed request of the REST binding. */
+const restRefusalOf = ({ code, message }: RpcError): JsonObject => {
+  const status = restStatusOf(code)
+  const word = code <= -32600 ? "INVALID_ARGUMENT" : "FAILED_PRECONDITION"
+  return {
+    error: { code: status, status: words.get(status) ?? word, message, details: [errorInfo(code)] }
+  }
+}
+
+const restStatusOf = (code: number): number => {
+  if (code === -32001 || code === -32601) return 404
+  return code === -32603 ? 500 : 400
+}
+
+const words: ReadonlyMap<number, string> = new Map([
+  [404, "NOT_FOUND"],
+  [500, "INTERNAL"]
+])
+
+/** Creates the reply to a failed call of JSON-RPC. */
 export const refusalOf = ({ id = null }: Pick<Rpc, "id">, { code, message }: RpcError): JsonObject => ({
   jsonrpc: "2.0",
   id,

@@ -42,9 +42,10 @@ export const rpcOf = (text: string): Result.Result<Rpc, NoCall> => {
 
 const decodeRpc = Schema.decodeUnknownResult(Rpc)
 
-/** A call converted to version 1.0, and its own version. */
+/** A call converted to version 1.0, its own version, and its binding: JSON-RPC or REST. */
 export interface Call extends Rpc {
   readonly version: "1.0" | "0.3"
+  readonly isRest: boolean
 }
 
 const HistoryLength = Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))

@@ -3,9 +3,9 @@
  */
 
 import * as Effect from "effect/Effect"
+import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
-import type { Message } from "../../Message.ts"
 import * as Messages from "../../Message.ts"
 import type { ErrorInfo, Question } from "../../RunModel.ts"
 import * as RunState from "../../RunState.ts"
@@ -44,6 +44,41 @@ export const messageOf = ({ contextId, taskId }: TaskIds, at: number, parts: Rea
   role: "ROLE_AGENT",
   parts
 })
+
+/** Returns the address of a stored medium of a run. */
+export type UrlOf = (runId: string, mediaId: string) => string
+
+/** Creates the artifact of the file with this number. */
+export const fileOf = (number: number, file: JsonObject): JsonObject => ({
+  artifactId: `file-${number}`,
+  name: `file-${number}`,
+  parts: [file]
+})
+
+/** Returns a medium as a part, or undefined if it has no address. */
+const filePartOf = (
+  { fileId, mediaType, url }: MediaContent,
+  urlOf: (mediaId: string) => string
+): JsonObject | undefined => {
+  const address = url ?? (fileId === undefined ? undefined : urlOf(fileId))
+  return address === undefined ? undefined : { url: address, mediaType: mediaType ?? "application/octet-stream" }
+}
+
+/** Returns the files that a task made: those of its replies and of the results of its calls. */
+const filesOf = (state: RunState.RunState, urlOf: (mediaId: string) => string): ReadonlyArray<JsonObject> =>
+  state.turns
+    .concat(state.currentTurn ?? [])
+    .flatMap(({ completed, message, outcome }) => [
+      ...(outcome?.type === "corrective" ? [] : (message?.content ?? [])),
+      ...completed.flatMap(({ kind, output = [] }) => (kind === "task" ? [] : output))
+    ])
+    .flatMap((content) => (content.type === "tool_result" ? content.content : [content]))
+    .filter(Contents.isMedia)
+    // A document on the web is a source.
+    .filter(({ type, url }) => type !== "document" || url === undefined)
+    .map((medium) => filePartOf(medium, urlOf))
+    .filter((file) => file !== undefined)
+    .map((file, index) => fileOf(index + 1, file))
 
 /** Creates an artifact with the answer of a task, or a piece of it. The sources of a whole answer are data behind it. */
 export const artifactOf = (text: string, sources: ReadonlyArray<Source> = []): JsonObject => ({
@@ -91,26 +126,34 @@ interface Told {
 export const taskOf = (
   runs: CallerRuns,
   id: string,
+  urlOf: UrlOf,
   { historyLength, includeArtifacts = true }: Told = {}
 ): Effect.Effect<JsonObject, HttpProblem> =>
-  Effect.flatMap(runs.summary(id), (head) => ofHead(runs, head, { historyLength, includeArtifacts }))
+  Effect.flatMap(runs.summary(id), (head) => ofHead(runs, head, urlOf, { historyLength, includeArtifacts }))
 
 /** Returns the task of a head in its current state. */
 export const ofHead = Effect.fnUntraced(function* (
   runs: CallerRuns,
   head: Head,
+  urlOf: UrlOf,
   { historyLength = Infinity, includeArtifacts = false }: Told
 ): Effect.fn.Return<JsonObject, HttpProblem> {
   const ids = idsOf(runs, head.runId)
-  const hasAnswer = includeArtifacts && head.status.type === "completed"
-  const state = hasAnswer || historyLength > 0 ? yield* runs.state(head.runId) : undefined
-  const answer = hasAnswer && state !== undefined ? RunState.answer(state) : undefined
+  const url = (mediaId: string) => urlOf(head.runId, mediaId)
+  const state = includeArtifacts || historyLength > 0 ? yield* runs.state(head.runId) : undefined
+  const isAnswered = head.status.type === "completed" && state !== undefined
+  const answer = isAnswered ? RunState.answer(state) : undefined
+  const made = state === undefined ? [] : filesOf(state, url)
   return {
     id: ids.taskId,
     contextId: ids.contextId,
     status: yield* standing(runs, ids, head),
-    ...(includeArtifacts ? { artifacts: answer === undefined ? [] : [artifactOf(answer, sourcesIn(state))] } : {}),
-    ...(state !== undefined && historyLength > 0 ? { history: historyOf(runs, ids, state).slice(-historyLength) } : {})
+    ...(includeArtifacts
+      ? { artifacts: answer === undefined ? made : [artifactOf(answer, sourcesIn(state)), ...made] }
+      : {}),
+    ...(state !== undefined && historyLength > 0
+      ? { history: historyOf(runs, ids, state, url).slice(-historyLength) }
+      : {})
   }
 })
 
@@ -119,7 +162,12 @@ const sourcesIn = (state: RunState.RunState | undefined): ReadonlyArray<Source> 
   Messages.sources((state?.turns ?? []).flatMap(({ message }) => message ?? []))
 
 /** Returns the messages that the client sent to a task: the first one, and those sent while it was in progress. */
-const historyOf = (runs: CallerRuns, ids: TaskIds, state: RunState.RunState): ReadonlyArray<JsonObject> => {
+const historyOf = (
+  runs: CallerRuns,
+  ids: TaskIds,
+  state: RunState.RunState,
+  urlOf: (mediaId: string) => string
+): ReadonlyArray<JsonObject> => {
   const name = Conversations.idsIn(ids.taskId.slice(runs.idOf("").length)).message
   const sent = state.input.slice(state.history).filter(({ role }) => role === "user")
   const steering = state.turns.concat(state.currentTurn ?? []).flatMap((turn) => turn.steering ?? [])
@@ -128,13 +176,14 @@ const historyOf = (runs: CallerRuns, ids: TaskIds, state: RunState.RunState): Re
     contextId: ids.contextId,
     taskId: ids.taskId,
     role: "ROLE_USER",
-    parts: content.map(partOf)
+    parts: content.map((part) => partOf(part, urlOf))
   }))
 }
 
-const partOf = (content: Message["content"][number]): JsonObject => ({
-  text: Contents.isMedia(content) ? Contents.placeholder(content) : Contents.toText(content)
-})
+const partOf = (content: Content, urlOf: (mediaId: string) => string): JsonObject =>
+  Contents.isMedia(content)
+    ? (filePartOf(content, urlOf) ?? { text: Contents.placeholder(content) })
+    : { text: Contents.toText(content) }
 
 const standing = (
   runs: CallerRuns,
