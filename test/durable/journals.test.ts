@@ -1,6 +1,18 @@
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import { assert, describe, it } from "@effect/vitest"
-import { Array as Arr, Clock, Context, Effect, Layer, Option, Redacted, Schema, type Scope, Stream } from "effect"
+import {
+  Array as Arr,
+  Clock,
+  Context,
+  Effect,
+  Layer,
+  Option,
+  Redacted,
+  Result,
+  Schema,
+  type Scope,
+  Stream
+} from "effect"
 import {
   Agent,
   Kernel,
@@ -21,6 +33,7 @@ import * as fs from "node:fs"
 import * as path from "node:path"
 import { gunzipSync } from "node:zlib"
 import { result } from "../../src/internal/state/state.ts"
+import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "../support/folder.ts"
 import { quickly } from "../support/longRun.ts"
 import * as Postgres from "../support/postgres.ts"
@@ -267,6 +280,34 @@ describe.each(places)("runs that are stored in format 2: %s", (_, isThere, opene
             ]
           )
         }).pipe(Effect.provide(kernel))
+      ),
+    60_000
+  )
+
+  it.live.skipIf(!isThere)(
+    "stand beside new runs of callers and of conversations, and the version before reads those that need nothing new",
+    () =>
+      on(
+        Effect.gen(function* () {
+          const store = yield* RunStore.RunStore
+          const caller = { id: "ada", tenant: "acme", labels: { team: "a" } }
+          const history = Array.from({ length: 12 }, (_, turn) => Message.user(`${turn} ${"some words ".repeat(100)}`))
+          const started = [
+            Journal.begin("new", { caller }),
+            Journal.begin("talk", { history }),
+            Journal.begin("talk on", { history })
+          ]
+          for (const run of started) {
+            yield* Journal.put(store, [run.last(), ...Journal.turn(run)])
+            yield* Journal.loads(store, run.last())
+          }
+          assert.deepStrictEqual(
+            (yield* store.list({ caller: "ada" })).map(({ runId }) => runId),
+            ["new"]
+          )
+          const texts = started.map((run) => Result.getOrThrow(RunCodec.encodeRecord(run.last().record)))
+          for (const text of texts) assert.include(text, `"format":${RunCodec.oldestFormat},`)
+        })
       ),
     60_000
   )

@@ -11,6 +11,8 @@ import {
   showFlags,
   exportFlags,
   importFlags,
+  backupFlags,
+  restoreFlags,
   answerFlags,
   input,
   values,
@@ -30,6 +32,7 @@ const showing = Effect.promise(() => import("../runs/showRuns.ts"))
 const acting = Effect.promise(() => import("../runs/act.ts"))
 const checking = Effect.promise(() => import("../runs/checkRuns.ts"))
 const moving = Effect.promise(() => import("../runs/moveRuns.ts"))
+const copying = Effect.promise(() => import("../runs/backupRuns.ts"))
 
 const list = Command.make("list", listFlags, (input) => Effect.flatMap(listing, (module) => module.list(input))).pipe(
   Command.withDescription(
@@ -61,6 +64,24 @@ const imported = Command.make("import", importFlags, (input) =>
     "Store the runs of an export under their ids, and print those. Workers leave them alone. The flags that a run was started with are not imported."
   ),
   Command.withShortDescription("Read runs from a file")
+)
+
+const backup = Command.make("backup", backupFlags, (input) =>
+  Effect.flatMap(copying, (module) => module.backup(input))
+).pipe(
+  Command.withDescription(
+    "Copy all runs with their tasks and media into a new store, of any kind, while workers continue. A damaged run is named and left out."
+  ),
+  Command.withShortDescription("Copy all runs into a new store")
+)
+
+const restore = Command.make("restore", restoreFlags, (input) =>
+  Effect.flatMap(copying, (module) => module.restore(input))
+).pipe(
+  Command.withDescription(
+    "Copy all runs of a backup into the store. A run that is there with the same records stays. Workers find runs that were queued."
+  ),
+  Command.withShortDescription("Copy the runs of a backup into the store")
 )
 
 const approve = Command.make("approve", { ...answerFlags, input, output, values }, (input) =>
@@ -174,6 +195,8 @@ export const runs = Command.make("runs").pipe(
     replay,
     exported,
     imported,
+    backup,
+    restore,
     prune
   ])
 )

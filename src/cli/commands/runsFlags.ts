@@ -70,6 +70,24 @@ export const importFlags = {
 /** The values of the flags of `import`. */
 export type ImportFlags = Shared.Values<typeof importFlags>
 
+export const backupFlags = {
+  to: Argument.String("to").pipe(Argument.withDescription("A new store: sqlite:FILE, file:FOLDER or pg:URL")),
+  store,
+  json
+}
+
+/** The values of the flags of `backup`. */
+export type BackupFlags = Shared.Values<typeof backupFlags>
+
+export const restoreFlags = {
+  from: Argument.String("from").pipe(Argument.withDescription("The store that 'kernai runs backup' wrote")),
+  store,
+  json
+}
+
+/** The values of the flags of `restore`. */
+export type RestoreFlags = Shared.Values<typeof restoreFlags>
+
 export const answerFlags = {
   id,
   calls: Argument.String("call").pipe(

@@ -19,8 +19,9 @@ import { migrate } from "./migrate.ts"
 export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreError> =>
   migrate(sql, "kernai_migrations", {
     "0001_runs": sql.onDialectOrElse({ pg: () => postgres, orElse: () => sqlite }),
-    "0002_histories": sql.onDialectOrElse({
-      pg: () => histories('TEXT COLLATE "C"', (column) => `${column} REFERENCES kernai_histories (id)`),
+    "0002_callers": sql.onDialectOrElse({ pg: () => callers(postgresText), orElse: () => callers("TEXT") }),
+    "0003_histories": sql.onDialectOrElse({
+      pg: () => histories(postgresText, (column) => `${column} REFERENCES kernai_histories (id)`),
       orElse: () => histories("TEXT", (column) => column)
     })
   })
@@ -188,8 +189,6 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
     root ${types.text} NOT NULL,
     parent ${types.text},
     agent ${types.text} NOT NULL,
-    caller ${types.text},
-    tenant ${types.text},
     facts TEXT NOT NULL,
     format INTEGER NOT NULL,
     created_at ${types.time} NOT NULL,
@@ -201,10 +200,6 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
   "CREATE INDEX kernai_runs_created_at ON kernai_runs (created_at)",
   "CREATE INDEX kernai_runs_status ON kernai_runs (status, created_at)",
   "CREATE INDEX kernai_runs_root ON kernai_runs (root)",
-  "CREATE INDEX kernai_runs_caller ON kernai_runs (caller, created_at) WHERE caller IS NOT NULL",
-  "CREATE INDEX kernai_runs_tenant ON kernai_runs (tenant, created_at) WHERE tenant IS NOT NULL",
-  `CREATE TABLE kernai_labels (run INTEGER, label ${types.text} NOT NULL, PRIMARY KEY (run, label))`,
-  "CREATE INDEX kernai_labels_label ON kernai_labels (label, run)",
   `CREATE TABLE kernai_journal (
     entry BIGINT PRIMARY KEY,
     records INTEGER NOT NULL,
@@ -215,6 +210,16 @@ const tables = (types: { readonly key: string; readonly time: string; readonly t
   )`,
   "CREATE TABLE kernai_parts (entry BIGINT PRIMARY KEY, body TEXT NOT NULL)",
   "CREATE TABLE kernai_words (run INTEGER PRIMARY KEY, body TEXT NOT NULL)"
+]
+
+/** The callers of runs, and their labels. */
+const callers = (text: string) => [
+  `ALTER TABLE kernai_runs ADD COLUMN caller ${text}`,
+  `ALTER TABLE kernai_runs ADD COLUMN tenant ${text}`,
+  "CREATE INDEX kernai_runs_caller ON kernai_runs (caller, created_at) WHERE caller IS NOT NULL",
+  "CREATE INDEX kernai_runs_tenant ON kernai_runs (tenant, created_at) WHERE tenant IS NOT NULL",
+  `CREATE TABLE kernai_labels (run INTEGER, label ${text} NOT NULL, PRIMARY KEY (run, label))`,
+  "CREATE INDEX kernai_labels_label ON kernai_labels (label, run)"
 ]
 
 /**
@@ -238,8 +243,10 @@ const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT
   statement.replace("entry BIGINT", "entry INTEGER")
 )
 
+const postgresText = 'TEXT COLLATE "C"'
+
 const postgres = tables({
   key: "INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
   time: "DOUBLE PRECISION",
-  text: 'TEXT COLLATE "C"'
+  text: postgresText
 })
