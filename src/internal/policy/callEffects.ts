@@ -7,8 +7,8 @@ import type { Call, Effects } from "../../Call.ts"
 import type { ProtocolRegistry } from "../../ProtocolRegistry.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 
-/** The registries that declare effects. */
-interface Registries {
+/** The registries that declare effects. A type alias, so that declarations of a project can inline it. */
+type Registries = {
   readonly skills: Pick<SkillRegistry["Service"], "find">
   readonly protocols: Pick<ProtocolRegistry["Service"], "find">
 }
