@@ -46,8 +46,8 @@ export const node = (args: ReadonlyArray<string>, options?: Parameters<typeof ru
   run(process.execPath, args, options)
 
 /** Runs test files with the counts they log, and with the slow cases that `npm test` leaves to the long run. */
-export const vitest = (files: ReadonlyArray<string>): Ran =>
-  node(["node_modules/vitest/vitest.mjs", "run", "--silent=false", ...files], { env: { LONG_RUN: "1" } })
+export const vitest = (files: ReadonlyArray<string>, options?: { readonly timeout?: number }): Ran =>
+  node(["node_modules/vitest/vitest.mjs", "run", "--silent=false", ...files], { env: { LONG_RUN: "1" }, ...options })
 
 /** What a run of tests says of those that failed, to stand behind its figure; nothing where all passed. */
 export const failures = ({ stderr }: Ran): string => {
