@@ -52,7 +52,10 @@ export interface BudgetStoreShape {
   ) => Effect.Effect<boolean, BudgetExhaustedError | StoreError>
   /** Extends a reservation. Does nothing if it has expired or was settled. */
   readonly renew: (budget: Budget.Shared, id: string, lease: Duration.Input) => Effect.Effect<void, StoreError>
-  /** Ends a reservation and counts what was used. Usage counts even if the reservation has expired. */
+  /**
+   * Ends a reservation and counts what was used, also if the reservation has expired. The same id within a minute is a
+   * repetition, and counts nothing.
+   */
   readonly settle: (budget: Budget.Shared, id: string, used: Budget.Spent) => Effect.Effect<void, StoreError>
   /** Returns what was used in the current period, without reservations. */
   readonly spent: (budget: Budget.Shared) => Effect.Effect<Budget.Spent, StoreError>
@@ -134,6 +137,7 @@ interface Account {
 
 interface Held {
   readonly amount: Budget.Spent
+  readonly isSettled: boolean
   expiresAt: number
 }
 
@@ -173,19 +177,20 @@ export const makeMemory: Effect.Effect<BudgetStoreShape> = Effect.sync(() => {
         const others = [...reserved].filter(([other]) => other !== id).map(([, { amount }]) => amount)
         const held = others.reduce(Budget.add, Budget.nothing)
         const admitted = Budget.admission(budget, { spent, reserved: held, now }, amount)
-        if (admitted === true) reserved.set(id, { amount, expiresAt: expiry(now, lease) })
+        if (admitted === true) reserved.set(id, { amount, isSettled: false, expiresAt: expiry(now, lease) })
         return typeof admitted === "boolean" ? Effect.succeed(admitted) : Effect.fail(admitted)
       }),
     renew: (budget, id, lease) =>
       at((now) => {
         const held = accountOf(budget, now).reserved.get(id)
-        if (held !== undefined) held.expiresAt = expiry(now, lease)
+        if (held?.isSettled === false) held.expiresAt = expiry(now, lease)
         return Effect.void
       }),
     settle: (budget, id, used) =>
       at((now) => {
         const account = accountOf(budget, now)
-        account.reserved.delete(id)
+        if (account.reserved.get(id)?.isSettled === true) return Effect.void
+        account.reserved.set(id, { amount: Budget.nothing, isSettled: true, expiresAt: now + 60_000 })
         account.spent = Budget.add(account.spent, used)
         return Effect.void
       }),

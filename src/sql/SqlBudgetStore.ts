@@ -61,12 +61,13 @@ export const make: Effect.Effect<BudgetStoreShape, StoreError, SqlClient.SqlClie
     renew: (_, id, lease) =>
       Effect.gen(function* () {
         const expiresAt = (yield* now) + millis(lease)
-        yield* sql`UPDATE kernai_reservations SET expires_at = ${expiresAt} WHERE id = ${Key.make(id)}`
+        yield* sql`
+          UPDATE kernai_reservations SET expires_at = ${expiresAt} WHERE id = ${Key.make(id)} AND settled = 0`
       }).pipe(orLost, Effect.catchTag("SqlError", failed("renew"))),
     settle: (budget, id, used) =>
-      locked("settle", budget, ({ name }) =>
+      locked("settle", budget, ({ name, now }) =>
         Effect.gen(function* () {
-          yield* sql`DELETE FROM kernai_reservations WHERE id = ${Key.make(id)}`
+          if (!(yield* settles(sql, Key.make(id), name, now))) return
           yield* sql`
             UPDATE kernai_budgets SET tokens = tokens + ${used.tokens}, cost = cost + ${used.costUsd} WHERE id = ${name}`
         })
@@ -130,7 +131,8 @@ const tables = (sql: SqlClient.SqlClient): ReadonlyArray<string> => {
       budget ${text} NOT NULL,
       tokens ${number} NOT NULL,
       cost ${number} NOT NULL,
-      expires_at ${number} NOT NULL
+      expires_at ${number} NOT NULL,
+      settled INTEGER NOT NULL DEFAULT 0
     )`,
     "CREATE INDEX kernai_reservations_budget ON kernai_reservations (budget)"
   ]
@@ -184,3 +186,17 @@ const reservedBy = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, name: 
 const hold = (sql: SqlClient.SqlClient, row: Record<string, string | number>) => sql`
   INSERT INTO kernai_reservations ${sql.insert(row)}
   ON CONFLICT (id) DO UPDATE SET tokens = excluded.tokens, cost = excluded.cost, expires_at = excluded.expires_at`
+
+/**
+ * Marks a reservation as settled for a minute, in which a repetition is recognized: a connection that is lost hides
+ * whether its transaction was stored. Returns whether it was not settled before.
+ */
+const settles = (sql: SqlClient.SqlClient, id: string, budget: string, now: number): Effect.Effect<boolean, SqlError> =>
+  Effect.map(
+    sql`
+      INSERT INTO kernai_reservations ${sql.insert({ id, budget, tokens: 0, cost: 0, expires_at: now + 60_000, settled: 1 })}
+      ON CONFLICT (id) DO UPDATE SET tokens = 0, cost = 0, expires_at = excluded.expires_at, settled = 1
+        WHERE kernai_reservations.settled = 0
+      RETURNING id`,
+    (rows) => rows.length > 0
+  )

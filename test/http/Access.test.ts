@@ -10,6 +10,8 @@ import { clientOf, serve, spoken } from "../support/http.ts"
 const people: Readonly<Record<string, Access.Caller>> = {
   "token-a": { id: "ada" },
   "token-b": { id: "bob" },
+  // The same id in a tenant is another caller.
+  "token-t": { id: "ada", tenant: "acme" },
   "token-o": { id: "olga", isOperator: true }
 }
 
@@ -262,7 +264,7 @@ describe("Access", () => {
       const pieces = yield* Queue.unbounded<string>()
       const limits = { followers: 1 }
       const { url } = yield* serve({ model: spoken(pieces), with: Access.bearer(verify), options: { limits } })
-      const [ada, bob] = [yield* as(url, "token-a"), yield* as(url, "token-b")]
+      const [ada, bob] = [yield* as(url, "token-a"), yield* as(url, "token-t")]
       const runId = yield* ada.start("clerk", "Speak.")
       const other = yield* bob.start("clerk", "Speak.")
       const begun = ({ type }: { readonly type: string }) => type === "run_started"

@@ -84,6 +84,7 @@ describe("SqlBudgetStore", () => {
       yield* reserve("ended", 60_000)
       yield* reserve("dead", 0)
       yield* store.settle(budget, "ended", Budget.nothing)
+      yield* sql`UPDATE kernai_reservations SET expires_at = expires_at - 60000 WHERE settled = 1`
       yield* reserve("next", 60_000)
       assert.deepStrictEqual(yield* sql`SELECT id FROM kernai_reservations`, [{ id: "next" }])
     }).pipe(Effect.provide(SqliteClient.layer({ filename: ":memory:" })))

@@ -26,10 +26,12 @@ export const budgetStoreSuite = <E>(name: string, layer: Layer.Layer<BudgetStore
       Effect.gen(function* () {
         const never = Budget.shared("tenant:acme", { tokens: 100 })
         const other = Budget.shared("tenant:%\u0000'", { tokens: 100, per: "36500 days" })
-        yield* store.settle(day, "unknown", { tokens: 7, costUsd: 0.5 })
-        yield* store.settle(day, "unknown", { tokens: 1, costUsd: 0.25 })
-        yield* store.settle(never, "unknown", tokens(5))
-        yield* store.settle(other, "unknown", tokens(3))
+        yield* store.settle(day, "1", { tokens: 7, costUsd: 0.5 })
+        yield* store.settle(day, "2", { tokens: 1, costUsd: 0.25 })
+        yield* store.settle(never, "3", tokens(5))
+        yield* store.settle(other, "4", tokens(3))
+        // Its writer did not learn that the first attempt was stored.
+        yield* store.settle(day, "2", { tokens: 1, costUsd: 0.25 })
         assert.deepStrictEqual(yield* store.spent(day), { tokens: 8, costUsd: 0.75 })
         assert.deepStrictEqual(yield* store.spent(never), tokens(5))
         assert.deepStrictEqual(yield* store.spent(other), tokens(3))
@@ -46,7 +48,8 @@ export const budgetStoreSuite = <E>(name: string, layer: Layer.Layer<BudgetStore
         assert.isTrue(yield* reserving(store, "c", cost(0.5)))
         yield* store.settle(day, "b", Budget.nothing)
         // Ten times a tenth is the whole budget.
-        for (let at = 0; at < 9; at++) yield* store.settle(day, "c", cost(0.1))
+        for (let at = 0; at < 8; at++) yield* store.settle(day, `c${at}`, cost(0.1))
+        yield* store.settle(day, "c", cost(0.1))
         const error = yield* Effect.flip(reserving(store, "d", cost(0.1)))
         assert.strictEqual(error._tag, "BudgetExhaustedError")
         assert.deepInclude({ ...error }, { dimension: "cost", used: 1, limit: 1, key: "tenant:acme" })

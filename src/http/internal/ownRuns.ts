@@ -18,7 +18,7 @@ import { getMedia } from "./ownMedia.ts"
 import * as Positions from "./position.ts"
 import { asProblem } from "../HttpProblem.ts"
 import { resultOf } from "./ownResult.ts"
-import { isOwn, runIdOf, stored } from "./runNames.ts"
+import { isOwn, keyOf, runIdOf, stored } from "./runNames.ts"
 import { shownTo } from "./shownEvents.ts"
 import { start } from "./startRun.ts"
 
@@ -50,7 +50,7 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
         ? // The id is the caller's own. The stream fails if the run does not exist.
           follow(idOf(name), options)
         : Stream.unwrap(Effect.map(head(name), ({ runId }) => follow(runId, options))),
-    place: resources.places(caller.id),
+    place: resources.places(keyOf(caller)),
     questions: (name) => on(name, ({ runId }) => asProblem(runId)(onStore(Kernel.questions(runId)))),
     answer: (name, body) => on(name, (head) => answer(resources, caller, head, body)),
     cancel: (name, reason) =>
@@ -58,7 +58,7 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
         asProblem(runId)(onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
       ),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, resources.agents)),
-    putMedia: (name, bytes, media) => resources.uploads.receive(caller.id, idOf(name), bytes, media),
+    putMedia: (name, bytes, media) => resources.uploads.receive(keyOf(caller), idOf(name), bytes, media),
     mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => resources.uploads.open(rootRunId)),
     getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(resources, rootRunId, id))
   }

@@ -7,9 +7,14 @@ import type { Caller as StoredCaller } from "../../RunState.ts"
 import type { Caller } from "../Access.ts"
 
 /** Returns the prefix of all run ids of a caller, which is empty for an operator. */
-const prefixOf = ({ id, isOperator = false, tenant }: Caller): string =>
-  // No prefix begins with another one, since each has exactly one `~`, at its end. No encoded id contains `@`.
-  isOperator ? "" : `${encoded(id)}${tenant === undefined ? "" : `@${encoded(tenant)}`}~`
+const prefixOf = (caller: Caller): string =>
+  // No prefix begins with another one, since each has exactly one `~`, at its end.
+  caller.isOperator === true ? "" : `${keyOf(caller)}~`
+
+/** Returns the name by which a caller is counted: no other caller has it. */
+export const keyOf = ({ id, tenant }: Caller): string =>
+  // No encoded id contains `@`.
+  `${encoded(id)}${tenant === undefined ? "" : `@${encoded(tenant)}`}`
 
 const encoded = (text: string): string => encodeURIComponent(text).replaceAll("~", "%7E")
 
