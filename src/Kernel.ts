@@ -62,6 +62,8 @@ import type { SkillRegistry } from "./SkillRegistry.ts"
 
 export type * from "./RunOptions.ts"
 
+export type { Cancelled } from "./internal/run/cancel.ts"
+
 export type {
   AnswerError,
   CancelError,
@@ -200,12 +202,29 @@ export const answer = Effect.fn("Kernel.answer")(function* (
 })
 
 /**
+ * Offers a run at rest to workers again: one that failed, got no answer, was given up (`RunPoisoned`), or was paused by
+ * a hook. Its earlier attempts no longer count. Returns false, and changes nothing, for any other run: one that is in
+ * progress, has ended, or asks a person.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const retry = Effect.fn("Kernel.retry")(function* (
+  runId: string,
+  options: AnswerOptions = {}
+): Effect.fn.Return<boolean, AnswerError, RunStore.RunStore> {
+  return yield* Queue.retry(yield* RunStore.RunStore, runId, options)
+})
+
+/**
  * Cancels a run and the runs below it, from any process.
  *
  * The cancellation is stored first; from then on the process that runs the run stores nothing more. It sees the
  * cancellation within about 100 milliseconds and interrupts its model calls, skills, child processes and child runs. A
  * run that no process runs is cancelled at once. Calls that were in flight are listed in the event `run_cancelled`; those
  * of `write` skills may have had their effect.
+ *
+ * Returns what was ended: the runs, the processes that had one of them, the models that were being asked, and the calls.
  *
  * A cancelled run has the status `cancelled`, no worker takes it up, and `resume` continues it. Cancelling it again
  * changes nothing. A failed or waiting run can be cancelled, too.
@@ -219,8 +238,8 @@ export const answer = Effect.fn("Kernel.answer")(function* (
 export const cancel = Effect.fn("Kernel.cancel")(function* (
   runId: string,
   options: CancelOptions = {}
-): Effect.fn.Return<void, CancelError, RunStore.RunStore> {
-  yield* Cancels.cancel(yield* RunStore.RunStore, runId, options)
+): Effect.fn.Return<Cancels.Cancelled, CancelError, RunStore.RunStore> {
+  return yield* Cancels.cancel(yield* RunStore.RunStore, runId, options)
 })
 
 /**

@@ -169,6 +169,7 @@ const runsLayer = (api: HttpKernelApi.HttpKernelApi) =>
           questions: ({ params }) => own((runs) => runs.questions(params.runId)),
           answer: ({ params, payload }) => own((runs) => runs.answer(params.runId, payload)),
           cancel: ({ params, payload }) => own((runs) => runs.cancel(params.runId, payload.reason)),
+          retry: ({ params, payload }) => own((runs) => runs.retry(params.runId, payload.revision)),
           result: ({ params }) => own((runs) => runs.result(params.runId)),
           getMedia: ({ params }) => Handlers.getMedia(own, params.runId, params.mediaId),
           agents: () => Effect.succeed(Handlers.agentsOf(served))

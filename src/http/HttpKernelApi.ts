@@ -76,6 +76,15 @@ const cancel = HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", {
   success: HttpApiSchema.NoContent
 })
 
+const retry = HttpApiEndpoint.post("retry", "/runs/:runId/retry", {
+  params: run,
+  payload: Bodies.Retry,
+  success: HttpApiSchema.NoContent
+}).annotate(
+  OpenApi.Description,
+  "Offers a run to workers again that failed, got no answer, was given up or was paused by a hook. For operators."
+)
+
 const result = HttpApiEndpoint.get("result", "/runs/:runId/result", { params: run, success: Bodies.Result })
 
 const putMedia = HttpApiEndpoint.post("putMedia", "/runs/:runId/media", {
@@ -98,7 +107,7 @@ const agents = HttpApiEndpoint.get("agents", "/agents", { success: Schema.Array(
 const health = HttpApiEndpoint.get("health", "/health", { success: Bodies.Health, error: HttpProblem.Unavailable })
 
 const Runs = HttpApiGroup.make("runs", { topLevel: true })
-  .add(start, stream, list, head, follow, questions, answer, cancel, result, putMedia, getMedia, agents)
+  .add(start, stream, list, head, follow, questions, answer, cancel, retry, result, putMedia, getMedia, agents)
   .middleware(Authorization)
 
 const Server = HttpApiGroup.make("server", { topLevel: true }).add(health)

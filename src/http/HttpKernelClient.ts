@@ -119,6 +119,8 @@ export interface Client {
     options?: Pick<Bodies.Answers, "revision">
   ) => Effect.Effect<void, ClientError>
   readonly cancel: (runId: string, options?: { readonly reason?: string }) => Effect.Effect<void, ClientError>
+  /** Offers a run at rest to workers again. For operators. */
+  readonly retry: (runId: string, options?: { readonly revision?: number }) => Effect.Effect<void, ClientError>
   readonly result: (runId: string) => Effect.Effect<Bodies.Result, ClientError>
   /** Stores a medium of a run, which may start later, and returns its id. */
   readonly putMedia: (
@@ -203,6 +205,7 @@ export const make = Effect.fnUntraced(function* (
     questions: (runId) => api.questions({ params: { runId } }),
     answer: (runId, answers, given) => api.answer({ params: { runId }, payload: { ...given, answers } }),
     cancel: (runId, given = {}) => api.cancel({ params: { runId }, payload: given }),
+    retry: (runId, given = {}) => api.retry({ params: { runId }, payload: given }),
     putMedia: (runId, { bytes, mimeType }) =>
       api.putMedia({ params: { runId }, headers: { "content-type": mimeType }, payload: Stream.make(bytes) }),
     getMedia: (runId, mediaId) =>

@@ -57,7 +57,7 @@ export class NotFound extends HttpApiError.Problem<NotFound>()(
  * - `exists`: a run with this id exists already.
  * - `moved`: the run is at another revision than the given one, or another caller was faster.
  * - `busy`: a worker holds the run.
- * - `not_completed`, `completed`, `cancelled`: its status.
+ * - `not_completed`, `completed`, `cancelled`: its status. `not_at_rest`: it did not fail, and no hook paused it.
  * - `not_root`: it is part of the tree of another run; send the request to that one.
  * - `medium`: another medium has the same id.
  *
@@ -75,6 +75,7 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
       "not_completed",
       "completed",
       "cancelled",
+      "not_at_rest",
       "not_root",
       "medium"
     ]),

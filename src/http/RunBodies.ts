@@ -218,6 +218,14 @@ export type Answers = typeof Answers.Type
 export const Cancel = Schema.Struct({ reason: Schema.optionalKey(Schema.String) })
 
 /**
+ * Offers a run to workers again. With `revision`, it is rejected if the run is at another revision.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Retry = Schema.Struct({ revision: Schema.optionalKey(Schema.Int) })
+
+/**
  * The result of a completed run. `output` is the answer as JSON for an agent with an output schema, otherwise its text.
  *
  * @category schemas

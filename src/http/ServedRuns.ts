@@ -163,6 +163,11 @@ export interface CallerRuns {
   /** Records decisions in the caller's name, and continues the run. */
   readonly answer: (runId: string, answers: Bodies.Answers) => Effect.Effect<void, HttpProblem>
   readonly cancel: (runId: string, reason?: string) => Effect.Effect<void, HttpProblem>
+  /**
+   * Offers a run to workers again that failed, got no answer, was given up or was paused by a hook. The caller must be an
+   * operator.
+   */
+  readonly retry: (runId: string, revision?: number) => Effect.Effect<void, HttpProblem>
   readonly result: (runId: string) => Effect.Effect<Bodies.Result, HttpProblem>
   /**
    * Receives and stores a medium for a run, which may start later. Waits while the server receives too many bytes; a

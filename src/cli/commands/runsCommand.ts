@@ -115,7 +115,7 @@ const retry = Command.make("retry", retryFlags, (input) =>
   Effect.flatMap(acting, (module) => module.retry(input))
 ).pipe(
   Command.withDescription(
-    "Offer a failed run to workers again, also a poisoned one, whose worker died of it. Its earlier attempts no longer count."
+    "Offer a failed run to workers again, also a poisoned one, whose worker died of it, and one that a hook paused. Its earlier attempts no longer count."
   ),
   Command.withShortDescription("Offer a failed run to workers again")
 )

@@ -108,22 +108,32 @@ export const cancel = Effect.fnUntraced(function* ({ by, json, reason, ...target
   const screen = yield* Screen
   yield* inStore(target, (id) =>
     Effect.gen(function* () {
-      yield* Kernel.cancel(id, { by, reason, workerId: "cli" })
+      const ended = yield* Kernel.cancel(id, { by, reason, workerId: "cli" })
       const inFlight = yield* Session.inFlight(id)
-      if (json) return screen.out(`${Text.json({ runId: id, inFlight })}\n`)
+      if (json) return screen.out(`${Text.json({ runId: id, inFlight, ended })}\n`)
       screen.out(`cancelled  ${Text.flat(id)}\n${unknownEnds(inFlight)}`)
+      if (ended.runs.length > 0) screen.progress(`ended: ${endedOf(ended)}\n`)
     })
   )
 })
 
-/** Offers a failed run to workers again, and forgets its attempts. */
+/** Lists what a cancellation ended. */
+const endedOf = ({ calls, requests, runs, workers }: Kernel.Cancelled): string =>
+  [
+    Text.count(runs.length, "run"),
+    ...(requests.length === 0 ? [] : [Text.count(requests.length, "request to a model", "requests to models")]),
+    ...(calls.length === 0 ? [] : [`${Text.count(calls.length, "call")} in flight`]),
+    ...workers.map((worker) => `the work of ${Text.flat(worker)}`)
+  ].join(", ")
+
+/** Offers a run at rest to workers again, and forgets its attempts. */
 export const retry = Effect.fnUntraced(function* ({ json, revision, ...target }: RetryFlags) {
   const screen = yield* Screen
   yield* inStore(target, (id) =>
     Effect.gen(function* () {
-      const { status } = yield* storedAt(yield* RunStore, id, revision)
-      if (status.type !== "failed") return yield* usage(`the run ${Text.excerpt(id, 80)} has not failed`)
-      yield* Kernel.answer(id, [], { workerId: "cli", ...at(revision) })
+      if (!(yield* Kernel.retry(id, { workerId: "cli", ...at(revision) }))) {
+        return yield* usage(`the run ${Text.excerpt(id, 80)} has not failed, and no hook paused it`)
+      }
       const inFlight = yield* Session.inFlight(id)
       if (json) return screen.out(`${Text.json({ runId: id, inFlight })}\n`)
       screen.out(`queued  ${Text.flat(id)}\n${unknownEnds(inFlight)}`)

@@ -9,7 +9,7 @@ import * as Kernel from "../../Kernel.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { type RunHead, RunStore } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
-import { Forbidden, type HttpProblem, NotFound } from "../HttpProblem.ts"
+import { Conflict, Forbidden, type HttpProblem, NotFound } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { CallerRuns, FollowAt } from "../ServedRuns.ts"
 import type { ServerResources } from "./serverResources.ts"
@@ -55,8 +55,11 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
     answer: (name, body) => on(name, (head) => answer(resources, caller, head, body)),
     cancel: (name, reason) =>
       Effect.flatMap(ownHead(resources, caller, name), ({ runId }) =>
-        asProblem(runId)(onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
+        asProblem(runId)(
+          onStore(Effect.asVoid(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
+        )
       ),
+    retry: (name, revision) => on(name, (head) => retry(resources, caller, head, revision)),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, resources.agents)),
     putMedia: (name, bytes, media) => resources.uploads.receive(keyOf(caller), idOf(name), bytes, media),
     mediaOf: (name) => Effect.flatMap(head(name), ({ rootRunId }) => resources.uploads.open(rootRunId)),
@@ -120,6 +123,19 @@ const answer = Effect.fnUntraced(function* (
   yield* checkAnswers(resources, caller, head, new Set(answers.map(({ callId }) => callId)))
   const recorded = Kernel.answer(runId, answers, { revision, caller: stored(caller) })
   yield* asProblem(runId)(Effect.provideService(recorded, RunStore, store))
+  yield* resources.take(runId)
+})
+
+/** Offers a run at rest to workers again, for an operator. */
+const retry = Effect.fnUntraced(function* (
+  resources: ServerResources,
+  { isOperator = false }: Caller,
+  { runId }: RunHead,
+  revision: number | undefined
+): Effect.fn.Return<void, HttpProblem> {
+  if (!isOperator) return yield* new Forbidden({ detail: "only an operator retries a run" })
+  const offered = Effect.provideService(Kernel.retry(runId, { revision }), RunStore, resources.store)
+  if (!(yield* asProblem(runId)(offered))) return yield* new Conflict({ reason: "not_at_rest", id: runId })
   yield* resources.take(runId)
 })
 

@@ -348,7 +348,7 @@ export class AgentCrashError extends Schema.TaggedError<AgentCrashError>()("Agen
 
 /**
  * Workers gave up a run, because their processes died of it or lost it again and again. No worker attempts it until a
- * person retries it, with `Kernel.answer(runId, [])` or `kernai runs retry`.
+ * person retries it, with `Kernel.retry` or `kernai runs retry`.
  */
 export class RunPoisoned extends Schema.TaggedError<RunPoisoned>()("RunPoisoned", {
   runId: Schema.String,

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type {
+  AnswerError,
   AnswerRefused,
   ConcurrentAppendError,
   QuestionNotFound,
@@ -112,6 +113,22 @@ export const answer = Effect.fnUntraced(function* (
   const answered = Effect.andThen(acquired, Effect.andThen(tasks, record(writer, root, own)))
   yield* Effect.uninterruptible(Effect.ensuring(answered, Effect.ignore(givenBack)))
   emitOffer(store, runId)
+})
+
+/**
+ * Offers a run at rest to workers again and forgets its attempts: one that failed, got no answer, was given up or was
+ * paused by a hook. Returns false for any other run.
+ */
+export const retry = Effect.fnUntraced(function* (
+  store: RunStore.RunStoreShape,
+  runId: string,
+  options: AnswerOptions
+): Effect.fn.Return<boolean, AnswerError> {
+  const { revision, status } = yield* storedAt(store, runId, options.revision)
+  const open = status.type === "paused" ? yield* allQuestions(store, runId) : []
+  if ((status.type !== "failed" && status.type !== "paused") || open.length > 0) return false
+  yield* answer(store, runId, [], { ...options, revision })
+  return true
 })
 
 interface Writer extends Pick<Environment, "store" | "workerId"> {

@@ -15,7 +15,7 @@ import { NotRootRun, RunAlreadyCompleted } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { CancelOptions } from "../../RunOptions.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
-import { type RunState, advance } from "../../RunState.ts"
+import { type CallLeft, type RunState, advance } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
 import { redact } from "../../kit/redact.ts"
 import { expenseOf } from "../state/expenses.ts"
@@ -29,6 +29,23 @@ import { timeOf } from "./publish.ts"
 import type { Run } from "./run.ts"
 
 /**
+ * What a cancellation ended. It is empty for a run that was cancelled before.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Cancelled {
+  /** The runs that had not ended, the root first. */
+  readonly runs: ReadonlyArray<string>
+  /** The workers that had the root run. They notice within about 100 milliseconds. */
+  readonly workers: ReadonlyArray<string>
+  /** The runs whose model was being asked. Its reply is discarded, and what it used is counted. */
+  readonly requests: ReadonlyArray<string>
+  /** The calls that were in flight. A `write` call may have acted. */
+  readonly calls: ReadonlyArray<CallLeft & { readonly runId: string }>
+}
+
+/**
  * Cancels a run and the runs below it, the root first. A cancelled run stays as it is, so an interrupted cancellation
  * can be repeated.
  */
@@ -36,23 +53,36 @@ export const cancel = Effect.fnUntraced(function* (
   store: RunStore.RunStoreShape,
   runId: string,
   options: CancelOptions
-): Effect.fn.Return<void, RunNotFound | NotRootRun | RunAlreadyCompleted | ConcurrentAppendError | StoreError> {
+): Effect.fn.Return<Cancelled, RunNotFound | NotRootRun | RunAlreadyCompleted | ConcurrentAppendError | StoreError> {
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
   const writer = { store: patient(store, yield* Limits), workerId, options }
   const root = yield* stored(store, runId)
   const { parentRunId, rootRunId } = root
   if (parentRunId !== undefined) return yield* new NotRootRun({ runId, rootRunId })
-  const cancelled = yield* cancelRun(writer, root)
-  const [, ...below] = yield* treeOf(store, cancelled)
-  yield* Effect.forEach(
+  const { lease } = Option.getOrUndefined(yield* store.head(runId)) ?? {}
+  const first = yield* cancelRun(writer, root)
+  const [, ...below] = yield* treeOf(store, first.state)
+  const others = yield* Effect.forEach(
     below,
-    (task) => Effect.catchTag(cancelRun(writer, task), "RunAlreadyCompleted", () => Effect.void),
-    {
-      concurrency: 8,
-      discard: true
-    }
+    (task) => Effect.catchTag(cancelRun(writer, task), "RunAlreadyCompleted", () => Effect.succeed(nothing)),
+    { concurrency: 8 }
   )
+  const ended = [first, ...others].flatMap(({ before }) => before ?? [])
+  return {
+    runs: ended.map(({ runId }) => runId),
+    workers: ended.length > 0 && lease?.isLive === true ? [lease.workerId] : [],
+    requests: ended.flatMap(({ runId, status }) => (status.phase === "model_started" ? [runId] : [])),
+    calls: ended.flatMap((state) => leftIn(state).map((call) => ({ runId: state.runId, ...call })))
+  }
 })
+
+/** A cancelled run, and its state before. Undefined for a run that was cancelled already. */
+interface Ended {
+  readonly state: RunState
+  readonly before: RunState | undefined
+}
+
+const nothing = { before: undefined }
 
 /**
  * Runs a loop, and interrupts the loop of a root run once its cancellation is stored. This also ends the runs below it.
@@ -119,12 +149,12 @@ interface Writer {
 const cancelRun = Effect.fnUntraced(function* (
   writer: Writer,
   from: RunState
-): Effect.fn.Return<RunState, RunAlreadyCompleted | ConcurrentAppendError | StoreError> {
+): Effect.fn.Return<Ended, RunAlreadyCompleted | ConcurrentAppendError | StoreError> {
   const { store } = writer
   const { runId } = from
   let state = from
   for (let attempt = 1; ; attempt++) {
-    if (state.status.type === "cancelled") return state
+    if (state.status.type === "cancelled") return { state, before: undefined }
     if (state.status.type === "completed") return yield* new RunAlreadyCompleted({ runId })
     const record = yield* cancellation(writer, state)
     const next = advance(state, record)
@@ -133,7 +163,7 @@ const cancelRun = Effect.fnUntraced(function* (
       RunExists: (error) => Effect.die(error),
       ConcurrentAppendError: (error) => Effect.succeed(error)
     })
-    if (late === undefined) return next
+    if (late === undefined) return { state: next, before: state }
     if (attempt === attempts) return yield* late
     const since = yield* Stream.runCollect(store.read(runId, state.revision))
     state = (yield* foldFrom(state, since)) ?? state
@@ -159,18 +189,21 @@ type CancelledEvent = Extract<PhaseEvent, { readonly type: "run_cancelled" }>
 
 /** Returns the event that cancels a run at its current phase. */
 const cancelledEvent = (
-  { currentTurn }: Pick<RunState, "currentTurn">,
+  state: Pick<RunState, "currentTurn">,
   { by, reason }: Pick<CancelOptions, "reason" | "by">
 ): Pick<CancelledEvent, "type" | "reason" | "by" | "inFlight"> => ({
   type: "run_cancelled",
   ...(reason === undefined ? {} : { reason }),
   ...(by === undefined ? {} : { by }),
-  inFlight: (currentTurn?.inFlight ?? []).map(({ callId, effects, name }) => ({
+  inFlight: leftIn(state)
+})
+
+const leftIn = ({ currentTurn }: Pick<RunState, "currentTurn">): ReadonlyArray<CallLeft> =>
+  (currentTurn?.inFlight ?? []).map(({ callId, effects, name }) => ({
     callId,
     name,
     ...(effects === undefined ? {} : { effects })
   }))
-})
 
 /** Fails once the run is cancelled. */
 const failOnceCancelled = (run: Run): Effect.Effect<never, RunCancelled> =>

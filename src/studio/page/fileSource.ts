@@ -51,6 +51,7 @@ export const open = async (): Promise<Source> => {
     questions: async () => [],
     answer: none,
     cancel: none,
+    retry: none,
     fork: none,
     scenarios: none,
     pageUrl: () => "about:blank",

@@ -1,6 +1,7 @@
 /** A run at a revision: banner, film strip, tree, tabs and inspector. */
 
 import { useEffect } from "preact/hooks"
+import type { RunState } from "../../RunState.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { causeOf, ofDamage } from "../FailureCause.ts"
 import { QuestionCard } from "./questionCard.tsx"
@@ -70,6 +71,9 @@ const Heading = () => {
             stop
           </button>
         )}
+        {canChange.value && revision.value === open.journal.revision && isRetryable(shown) && (
+          <button onClick={() => void attempt(() => data().retry(shown.rootRunId))}>retry</button>
+        )}
         {canChange.value && <ForkButton />}
         {!data().isFile && (
           <a href={data().exportUrl(runId)} download>
@@ -80,6 +84,10 @@ const Heading = () => {
     </div>
   )
 }
+
+/** Returns whether workers may take the run again: it failed, got no answer, or was paused by a hook. */
+const isRetryable = ({ questions, status: { type } }: RunState): boolean =>
+  type === "failed" || (type === "paused" && questions.every(({ answer }) => answer !== undefined))
 
 const Banner = () => {
   const open = run.value

@@ -36,6 +36,7 @@ export interface Source {
   readonly questions: (runId: string) => Promise<ReadonlyArray<OpenQuestion>>
   readonly answer: (runId: string, decision: Decision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
+  readonly retry: (runId: string) => Promise<void>
   readonly fork: (runId: string, fork: Fork) => Promise<string>
   readonly start: (body: unknown) => Promise<string>
   readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
@@ -110,6 +111,7 @@ export const server: Source = {
   questions: (runId) => get(`/api${of(runId)}/questions`),
   answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
   cancel: async (runId) => void (await send(`/api${of(runId)}/cancel`, { reason: "stopped in the studio" })),
+  retry: async (runId) => void (await send(`/api${of(runId)}/retry`, {})),
   fork: async (runId, fork) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, fork)).runId,
   scenarios: () => get("/data/scenarios"),
   pageUrl: (server, uri) => `${base()}/data/page?${new URLSearchParams({ server, uri }).toString()}`,
