@@ -77,10 +77,7 @@ export const encoder = <A>(
       const ownKey = keyAt(index)
       entries.push(known?.key === ownKey ? known : yield* encodeOne(request, index, ownKey, gateAt(index), none))
     }
-    const excluded = exclusions(
-      entries.map(({ weights }) => weights),
-      { limits, size, window: model.contextWindow }
-    )
+    const excluded = exclusions(entries, { limits, size, window: model.contextWindow })
     for (const [index, entry] of entries.entries()) {
       const own = excluded?.[index] ?? none
       if (entry.excluded === keyOf(own)) continue

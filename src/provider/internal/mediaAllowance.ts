@@ -47,9 +47,9 @@ interface Allowance {
  * oldest, and those that do not fit any more are left out.
  */
 export const exclusions = (
-  weights: ReadonlyArray<ReadonlyArray<Weight>>,
+  messages: ReadonlyArray<{ readonly weights: ReadonlyArray<Weight> }>,
   { limits, size, window }: Allowance
-): ReadonlyArray<Exclusions> | undefined => {
+): ReadonlyArray<Exclusions | undefined> | undefined => {
   const pagesOfAll = pagesFor(limits?.pdf, window)
   const { bytesOfAll = Infinity } = limits?.pdf ?? {}
   const left = { bytes: size?.mediaBytes ?? Infinity, pages: pagesOfAll, fileBytes: bytesOfAll }
@@ -62,16 +62,16 @@ export const exclusions = (
     left.bytes -= bytes
     return undefined
   }
-  const excluded = weights.map(() => new Map<number, string>())
-  for (let index = weights.length - 1; index >= 0; index--) {
-    const own = weights[index] ?? []
+  const excluded: Array<Map<number, string>> = []
+  for (let index = messages.length - 1; index >= 0; index--) {
+    const own = messages[index]?.weights ?? []
     for (let at = own.length - 1; at >= 0; at--) {
       const weight = own[at]
       const reason = weight === undefined ? undefined : reasonOf(weight)
-      if (reason !== undefined) excluded[index]?.set(at, reason)
+      if (reason !== undefined) (excluded[index] ??= new Map()).set(at, reason)
     }
   }
-  return excluded.some(({ size }) => size > 0) ? excluded : undefined
+  return excluded.length === 0 ? undefined : excluded
 }
 
 const pagesFor = (limits: PdfLimits | undefined, window: number | undefined): number => {
