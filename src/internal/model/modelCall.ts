@@ -21,11 +21,12 @@ import { extensionError, isSound } from "../errors/extensionError.ts"
 import { deep, redact } from "../../kit/redact.ts"
 import { shorten } from "../../kit/text.ts"
 import type { Publish } from "../../store-kit/internal/liveTree.ts"
-import { cacheMissed, emit, forecastCache, noteDropped } from "../run/publish.ts"
+import { emit } from "../run/publish.ts"
 import { type ReplyError, type Run, carry, currentTurn, now } from "../run/run.ts"
 import { type ModelReply, cutUsage, hasBegun } from "./modelReply.ts"
 import { emitSent, requestOf, toolsOf } from "./modelRequest.ts"
 import { grammarOf } from "./permissions.ts"
+import { cacheMissed, forecastCache, noteDropped } from "./requestWarnings.ts"
 import * as Budget from "../run/treeBudget.ts"
 
 /**

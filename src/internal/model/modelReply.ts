@@ -18,9 +18,10 @@ import { freeze } from "../../kit/snapshot.ts"
 import { shorten } from "../../kit/text.ts"
 import { estimate, ofTools } from "../prompt/tokenEstimate.ts"
 import type { Intent } from "./meaning.ts"
-import { type Draft, type LiveEvent, noteLeftOut } from "../run/publish.ts"
+import type { Draft, LiveEvent } from "../run/publish.ts"
 import { type MediaError, type ReplyError, type Run, carry, currentTurn } from "../run/run.ts"
 import { isEmpty } from "./intent.ts"
+import { noteLeftOut } from "./requestWarnings.ts"
 
 /** A reply, the call it answers, and its usage. */
 export interface ModelReply {

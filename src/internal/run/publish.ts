@@ -1,30 +1,13 @@
 /**
  * Publishes the events of a run. The loop writes events without their scope, which is filled in here. Events are
  * published in order, each after the records before it are stored.
- *
- * Also computes cache forecasts and the request options that a model drops.
  */
 
-import type { Generation } from "../../Generation.ts"
 import type { Kind } from "../../Media.ts"
-import type { ModelCall } from "../../Middleware.ts"
-import type { ToolDefinition } from "../../Provider.ts"
-import type {
-  CacheForecast,
-  CallEvent,
-  DroppedOptions,
-  PhaseEvent,
-  RunEvent,
-  RunScope,
-  TaskEvent,
-  TurnEvent
-} from "../../RunEvent.ts"
-import type { LeftOut } from "../../RunModel.ts"
+import type { CallEvent, PhaseEvent, RunEvent, RunScope, TaskEvent, TurnEvent } from "../../RunEvent.ts"
 import type { RunState } from "../../RunState.ts"
-import type { Usage } from "../../Usage.ts"
 import { type JsonObject, plain } from "../../kit/json.ts"
-import * as PromptCache from "../prompt/promptCache.ts"
-import { answer, promptLog, result, stepOf } from "../state/state.ts"
+import { answer, result, stepOf } from "../state/state.ts"
 import { Reports } from "./reports.ts"
 import { type Run, now } from "./run.ts"
 
@@ -119,66 +102,4 @@ export const timeOf = (run: Run): number => run.records.at(-1)?.createdAt ?? now
 export const shown = ({ redactor }: Pick<Run, "redactor">, value: unknown): unknown =>
   redactor === undefined ? value : plain(value, redactor.text)
 
-/** Returns the cache forecast of a prompt that is about to be sent, or undefined if none of it can be cached. */
-export const forecastCache = (
-  run: Run,
-  model: string,
-  tools: ReadonlyArray<ToolDefinition>,
-  now: number
-): CacheForecast | undefined => {
-  if (run.live.publish === undefined) return undefined
-  const prompt = { model, tools, system: run.state.system, messages: promptLog(run.state) }
-  const { cache, lost, possible, tokens } = PromptCache.send(run.cache, prompt, now)
-  run.cache = cache
-  return possible > 0 ? { tokens, possible, lost: lost ?? null } : undefined
-}
-
-/** Returns what a vendor read if it is less than half of the expected tokens. Estimates are that rough. */
-export const cacheMissed = (expected: number, usage: Usage | null): Response["cacheMissed"] =>
-  expected === 0 || usage === null || usage.cachedTokens >= expected / 2
-    ? undefined
-    : { expected, read: usage.cachedTokens }
-
-/** Notes and returns the media that a request left out, or undefined if they are those of the request before. */
-export const noteLeftOut = (
-  run: Run,
-  media: ReadonlyArray<LeftOut> | undefined
-): ReadonlyArray<LeftOut> | undefined => {
-  const before = run.leftOut
-  run.leftOut = media === undefined ? "" : JSON.stringify(media)
-  return run.leftOut === before ? undefined : media
-}
-
-/** Notes and returns the options that a call drops, or undefined if they are those of the call before. */
-export const noteDropped = (run: Run, { provider, request }: ModelCall): DroppedOptions | undefined => {
-  const { generation, grammar, model } = request
-  if (run.live.publish === undefined) return undefined
-  // In the dialect of blocks a schema is one of several forms of a grammar.
-  const isHeld = run.agent.dialect !== "tools" || grammar === undefined || provider.constrains?.(request) !== false
-  const options = [
-    ...(provider.takes === undefined ? [] : missing(generation, provider.takes(request))),
-    ...(isHeld ? [] : ["output"])
-  ]
-  const before = run.dropped
-  run.dropped = options.length === 0 ? "" : [provider.name, model.id, ...options].join(" ")
-  return run.dropped === "" || run.dropped === before
-    ? undefined
-    : { provider: provider.name, model: model.id, options }
-}
-
-type Response = Extract<RunEvent, { readonly type: "llm_response" }>
-
 type Unscoped<E> = E extends RunScope ? Omit<E, keyof RunScope> : never
-
-/** Returns the names of options that are given but not supported. */
-const missing = (given: Generation, taken: Generation): ReadonlyArray<string> => [
-  ...missingOf(["temperature", "maxTokens", "topP", "stopSequences", "seed"], given, taken),
-  ...missingOf(["budget", "effort"], given.thinking ?? {}, taken.thinking ?? {}).map((name) => `thinking.${name}`)
-]
-
-const missingOf = <Name extends string>(
-  names: ReadonlyArray<Name>,
-  given: { readonly [name in Name]?: unknown },
-  taken: { readonly [name in Name]?: unknown }
-): ReadonlyArray<string> =>
-  names.filter((name) => (given[name] ?? undefined) !== undefined && (taken[name] ?? undefined) === undefined)
