@@ -6,26 +6,7 @@ import { Command } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { help } from "../exit.ts"
 import * as Shared from "./flags.ts"
-import {
-  listFlags,
-  showFlags,
-  exportFlags,
-  importFlags,
-  backupFlags,
-  restoreFlags,
-  answerFlags,
-  input,
-  values,
-  output,
-  cancelFlags,
-  followFlags,
-  checkFlags,
-  resumeFlags,
-  retryFlags,
-  forkFlags,
-  replayFlags,
-  pruneFlags
-} from "./runsFlags.ts"
+import * as Flags from "./runsFlags.ts"
 
 const listing = Effect.promise(() => import("../runs/listRuns.ts"))
 const showing = Effect.promise(() => import("../runs/showRuns.ts"))
@@ -34,21 +15,25 @@ const checking = Effect.promise(() => import("../runs/checkRuns.ts"))
 const moving = Effect.promise(() => import("../runs/moveRuns.ts"))
 const copying = Effect.promise(() => import("../runs/backupRuns.ts"))
 
-const list = Command.make("list", listFlags, (input) => Effect.flatMap(listing, (module) => module.list(input))).pipe(
+const list = Command.make("list", Flags.listFlags, (input) =>
+  Effect.flatMap(listing, (module) => module.list(input))
+).pipe(
   Command.withDescription(
     "List runs, newest first, a page at a time. The tasks of a run are counted, not listed. --json prints a line for each run."
   ),
   Command.withShortDescription("List runs")
 )
 
-const show = Command.make("show", showFlags, (input) => Effect.flatMap(showing, (module) => module.show(input))).pipe(
+const show = Command.make("show", Flags.showFlags, (input) =>
+  Effect.flatMap(showing, (module) => module.show(input))
+).pipe(
   Command.withDescription(
     "Show a run: its turns, each call with its input, its answer and its result, and the calls it waits for."
   ),
   Command.withShortDescription("Show a run and what it waits for")
 )
 
-const exported = Command.make("export", exportFlags, (input) =>
+const exported = Command.make("export", Flags.exportFlags, (input) =>
   Effect.flatMap(moving, (module) => module.exported(input))
 ).pipe(
   Command.withDescription(
@@ -57,7 +42,7 @@ const exported = Command.make("export", exportFlags, (input) =>
   Command.withShortDescription("Write a run to a file")
 )
 
-const imported = Command.make("import", importFlags, (input) =>
+const imported = Command.make("import", Flags.importFlags, (input) =>
   Effect.flatMap(moving, (module) => module.imported(input))
 ).pipe(
   Command.withDescription(
@@ -66,7 +51,7 @@ const imported = Command.make("import", importFlags, (input) =>
   Command.withShortDescription("Read runs from a file")
 )
 
-const backup = Command.make("backup", backupFlags, (input) =>
+const backup = Command.make("backup", Flags.backupFlags, (input) =>
   Effect.flatMap(copying, (module) => module.backup(input))
 ).pipe(
   Command.withDescription(
@@ -75,7 +60,7 @@ const backup = Command.make("backup", backupFlags, (input) =>
   Command.withShortDescription("Copy all runs into a new store")
 )
 
-const restore = Command.make("restore", restoreFlags, (input) =>
+const restore = Command.make("restore", Flags.restoreFlags, (input) =>
   Effect.flatMap(copying, (module) => module.restore(input))
 ).pipe(
   Command.withDescription(
@@ -84,7 +69,7 @@ const restore = Command.make("restore", restoreFlags, (input) =>
   Command.withShortDescription("Copy the runs of a backup into the store")
 )
 
-const approve = Command.make("approve", { ...answerFlags, input, output, values }, (input) =>
+const approve = Command.make("approve", Flags.approveFlags, (input) =>
   Effect.flatMap(acting, (module) => module.answer(true, input))
 ).pipe(
   Command.withDescription(
@@ -93,7 +78,7 @@ const approve = Command.make("approve", { ...answerFlags, input, output, values 
   Command.withShortDescription("Allow calls that a run waits for")
 )
 
-const deny = Command.make("deny", answerFlags, (input) =>
+const deny = Command.make("deny", Flags.denyFlags, (input) =>
   Effect.flatMap(acting, (module) => module.answer(false, input))
 ).pipe(
   Command.withDescription(
@@ -102,7 +87,7 @@ const deny = Command.make("deny", answerFlags, (input) =>
   Command.withShortDescription("Deny calls that a run waits for")
 )
 
-const cancel = Command.make("cancel", cancelFlags, (input) =>
+const cancel = Command.make("cancel", Flags.cancelFlags, (input) =>
   Effect.flatMap(acting, (module) => module.cancel(input))
 ).pipe(
   Command.withDescription(
@@ -111,7 +96,7 @@ const cancel = Command.make("cancel", cancelFlags, (input) =>
   Command.withShortDescription("Cancel a run and the runs below it")
 )
 
-const retry = Command.make("retry", retryFlags, (input) =>
+const retry = Command.make("retry", Flags.retryFlags, (input) =>
   Effect.flatMap(acting, (module) => module.retry(input))
 ).pipe(
   Command.withDescription(
@@ -120,7 +105,7 @@ const retry = Command.make("retry", retryFlags, (input) =>
   Command.withShortDescription("Offer a failed run to workers again")
 )
 
-const follow = Command.make("follow", followFlags, (input) =>
+const follow = Command.make("follow", Flags.followFlags, (input) =>
   Effect.flatMap(showing, (module) => module.follow(input))
 ).pipe(
   Command.withDescription(
@@ -131,7 +116,7 @@ const follow = Command.make("follow", followFlags, (input) =>
 
 const resume = Command.make(
   "resume",
-  resumeFlags,
+  Flags.resumeFlags,
   Effect.fnUntraced(function* (input) {
     const form = yield* Shared.formOf(input)
     const { resume } = yield* acting
@@ -144,7 +129,7 @@ const resume = Command.make(
   Command.withShortDescription("Continue a run to its end")
 )
 
-const check = Command.make("check", checkFlags, (input) =>
+const check = Command.make("check", Flags.checkFlags, (input) =>
   Effect.flatMap(checking, (module) => module.check(input))
 ).pipe(
   Command.withDescription(
@@ -153,14 +138,16 @@ const check = Command.make("check", checkFlags, (input) =>
   Command.withShortDescription("List what a new version of an agent would break")
 )
 
-const fork = Command.make("fork", forkFlags, (input) => Effect.flatMap(acting, (module) => module.fork(input))).pipe(
+const fork = Command.make("fork", Flags.forkFlags, (input) =>
+  Effect.flatMap(acting, (module) => module.fork(input))
+).pipe(
   Command.withDescription(
     "Create a run from a revision of another, and print its id. 'kernai runs resume' continues it; workers leave it alone."
   ),
   Command.withShortDescription("Create a run from a revision of another")
 )
 
-const replay = Command.make("replay", replayFlags, (input) =>
+const replay = Command.make("replay", Flags.replayFlags, (input) =>
   Effect.flatMap(acting, (module) => module.replay(input))
 ).pipe(
   Command.withDescription(
@@ -169,7 +156,7 @@ const replay = Command.make("replay", replayFlags, (input) =>
   Command.withShortDescription("Replay a run and report the first difference")
 )
 
-const prune = Command.make("prune", pruneFlags, (input) =>
+const prune = Command.make("prune", Flags.pruneFlags, (input) =>
   Effect.flatMap(listing, (module) => module.prune(input))
 ).pipe(
   Command.withDescription(

@@ -88,7 +88,7 @@ export const restoreFlags = {
 /** The values of the flags of `restore`. */
 export type RestoreFlags = Shared.Values<typeof restoreFlags>
 
-export const answerFlags = {
+export const denyFlags = {
   id,
   calls: Argument.String("call").pipe(
     Argument.withDescription("The calls, as 'kernai runs show' prints them; may be shortened (default: all that wait)"),
@@ -106,17 +106,16 @@ export const answerFlags = {
   json
 }
 
-export const input = Shared.optionalText("input", "json", "Run one call with this input instead of its own")
-export const values = Shared.optionalText("values", "json", "The values of the form that one call asks for")
-
-export const output = Shared.optionalText("output", "json", "The result of one call that somebody else runs")
+/** The flags of `approve`: those of `deny`, and what changes or completes one call. */
+export const approveFlags = {
+  ...denyFlags,
+  input: Shared.optionalText("input", "json", "Run one call with this input instead of its own"),
+  values: Shared.optionalText("values", "json", "The values of the form that one call asks for"),
+  output: Shared.optionalText("output", "json", "The result of one call that somebody else runs")
+}
 
 /** The values of the flags of `approve` and `deny`. */
-export type AnswerFlags = Shared.Values<typeof answerFlags> & {
-  readonly input?: string | undefined
-  readonly values?: string | undefined
-  readonly output?: string | undefined
-}
+export type AnswerFlags = Shared.Values<typeof denyFlags> & Partial<Shared.Values<typeof approveFlags>>
 
 export const cancelFlags = {
   id,
