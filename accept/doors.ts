@@ -165,5 +165,8 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/fetchedMedia.test.ts"
   ]),
   ofFiles(tested, "A2A over REST, and files as parts, with the client of the protocol", ["test/http/a2aRest.test.ts"]),
+  ofFiles(tested, "the trace of a caller goes through the door, workers and answers, to agents and servers", [
+    "test/traces.test.ts"
+  ]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

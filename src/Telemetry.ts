@@ -11,6 +11,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { AnySpan } from "effect/Tracer"
 import type { CallKind } from "./Call.ts"
 import type { Generation } from "./Generation.ts"
 import type { Attributes, OpenSpan } from "./internal/record/genAi.ts"
@@ -37,6 +38,12 @@ export interface RunFacts {
   readonly runId?: string
   readonly rootRunId?: string
   readonly depth?: number
+  /**
+   * The span that started the run, which may belong to another process. An attempt in another trace is linked to it.
+   *
+   * @since 0.1.0
+   */
+  readonly startedBy?: AnySpan | undefined
 }
 
 /**
@@ -212,6 +219,7 @@ export const make = (options: Options = {}): TelemetryShape => {
         kind: "internal",
         metric: metrics.run,
         attributes: runAttributes(facts),
+        link: facts.startedBy,
         dimensions: [names.agentName],
         showsFailures: true,
         outcome: (value, span) => span.add(runEnd(outcome?.(value) ?? {}))

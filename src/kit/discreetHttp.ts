@@ -1,20 +1,31 @@
 /**
- * HTTP requests to untrusted servers. Redirects are not followed, so that headers never reach another origin, and no
- * trace headers are sent.
+ * HTTP requests to untrusted servers. Redirects are not followed, so that headers never reach another origin, and
+ * requests have no spans, whose attributes would hold addresses.
  */
 
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import type { HttpClientResponse } from "effect/http/HttpClientResponse"
 import * as Redacted from "effect/Redacted"
+import * as Tracer from "effect/Tracer"
+import { traceparent } from "./traceparent.ts"
 
-/** Returns a client that follows no redirects and sends no trace headers. */
+/** Returns a client that follows no redirects and makes no spans. */
 export const discreet = (base: HttpClient.HttpClient): HttpClient.HttpClient =>
   HttpClient.transform(base, (response) =>
     response.pipe(
       Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
       Effect.provideService(HttpClient.TracerDisabledWhen, () => true)
+    )
+  )
+
+/** Returns a client that sends the `traceparent` of the current span, for servers that take part in a trace. */
+export const traced = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
+  HttpClient.mapRequestEffect(client, (request) =>
+    Effect.map(Effect.serviceOption(Tracer.ParentSpan), (span) =>
+      span._tag === "None" ? request : HttpClientRequest.setHeader(request, "traceparent", traceparent(span.value))
     )
   )
 

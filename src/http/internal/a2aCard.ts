@@ -59,12 +59,12 @@ export const placeOf = (options: {
   return Result.succeed({ name, url: url.href, origins })
 }
 
-/** Creates a client that follows no redirects and adds headers to every request. */
+/** Creates a client that follows no redirects, and adds headers and the current span to every request. */
 export const clientOf = (
   base: HttpClient.HttpClient,
   headers: { readonly [name: string]: Redacted.Redacted }
 ): HttpClient.HttpClient =>
-  HttpClient.mapRequest(Discreet.discreet(base), (request) =>
+  HttpClient.mapRequest(Discreet.traced(Discreet.discreet(base)), (request) =>
     HttpClientRequest.setHeaders(
       request,
       Record.map(headers, (value) => Redacted.value(value))

@@ -3,12 +3,15 @@
  */
 
 import * as ByteSize from "effect/ByteSize"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpEffect from "effect/http/HttpEffect"
 import { MaxBodySize } from "effect/http/HttpIncomingMessage"
 import { HttpServerError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as Tracer from "effect/Tracer"
+import { spanOf } from "../../kit/traceparent.ts"
 import { Access, type Caller, CurrentCaller, rejectSimpleBody } from "../Access.ts"
 import { type HttpProblem, TooLarge, TooMany } from "../HttpProblem.ts"
 
@@ -22,7 +25,18 @@ export const admit = <A, E, R>(
   takes: "json" | "media" = "json"
 ): Effect.Effect<A, E | HttpProblem, Exclude<R, CurrentCaller> | HttpServerRequest.HttpServerRequest> =>
   Effect.flatMap(takes === "json" ? Effect.tap(callerOf, () => rejectSimpleBody) : callerOf, (caller) =>
-    Effect.tapError(bounded(Effect.provideService(handler, CurrentCaller, caller), bodyBytes), told)
+    Effect.tapError(bounded(Effect.provideService(inTrace(handler), CurrentCaller, caller), bodyBytes), told)
+  )
+
+/** Runs a handler in the trace of its request, which a server without a tracer does not do itself. */
+const inTrace = <A, E, R>(handler: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    Effect.withFiber(({ context }): Effect.Effect<A, E, R> => {
+      const span = spanOf(headers["traceparent"] ?? "")
+      return span === undefined || Context.getOrUndefined(context, Tracer.ParentSpan)?.traceId === span.traceId
+        ? handler
+        : Effect.provideService(handler, Tracer.ParentSpan, span)
+    })
   )
 
 /** Adds the `retry-after` header to the response for a problem that names a time. */

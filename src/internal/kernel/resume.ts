@@ -26,6 +26,7 @@ import type { Recovery, Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/treeBudget.ts"
 import { finish, traced } from "./start.ts"
 import { effectsOf } from "../policy/callEffects.ts"
+import { inTrace } from "./traceContext.ts"
 import { respawner, resumesOf } from "./task.ts"
 
 /**
@@ -41,7 +42,9 @@ export const resume = (
 ): Effect.Effect<RunResult<unknown>, ResumeError> => {
   const whole = resumed(environment, state, how)
   // A completed run has been traced before.
-  return isOver(environment, state) ? whole : traced(environment, state, whole)
+  return isOver(environment, state)
+    ? whole
+    : inTrace(state.trace, environment.stop !== undefined, traced(environment, state, whole))
 }
 
 /** Returns whether nothing continues a run. One that took all its turns continues with a higher limit. */

@@ -9,9 +9,10 @@ import type { Content } from "../../Content.ts"
 import { AgentConfigInvalid, type RunError } from "../../KernelError.ts"
 import * as Messages from "../../Message.ts"
 import type { Message } from "../../Message.ts"
-import type { RunRecord, RunResult } from "../../RunState.ts"
+import type { RunRecord, RunResult, RunState } from "../../RunState.ts"
 import * as Fault from "../../kit/fault.ts"
 import type { JsonObject } from "../../kit/json.ts"
+import { spanOf } from "../../kit/traceparent.ts"
 import { ownContext } from "../run/askHooks.ts"
 import { drive } from "../loop/loop.ts"
 import { conclude } from "../run/conclude.ts"
@@ -22,6 +23,7 @@ import { emitOffer } from "../../store-kit/Offers.ts"
 import type { AppendError } from "../../store-kit/internal/storeGuard.ts"
 import { extended } from "../words/messageFacts.ts"
 import { offer } from "./queue.ts"
+import * as TraceContext from "./traceContext.ts"
 
 /** The identity and input of a new run. */
 export interface Beginning {
@@ -65,9 +67,11 @@ export const submit = (environment: Environment, beginning: Beginning): Effect.E
 
 /** Stores a new run without driving it. */
 export const create = (environment: Environment, beginning: Beginning): Effect.Effect<Run, AppendError> =>
-  Effect.suspend(() => {
+  Effect.withFiber((fiber) => {
     const { caller, depth, history, parentRunId, rootRunId, runId, taskId } = beginning
     const at = now(environment)
+    // The spans of a child run are below those of its parent.
+    const trace = depth > 0 ? undefined : TraceContext.current(fiber.context, environment.telemetry !== undefined)
     const event = {
       type: "run_started" as const,
       runId,
@@ -81,6 +85,7 @@ export const create = (environment: Environment, beginning: Beginning): Effect.E
       ...(environment.agent.version === undefined ? {} : { version: environment.agent.version }),
       parentRunId,
       ...(caller === undefined ? {} : { caller }),
+      ...(trace === undefined ? {} : { trace }),
       messages: extended(history, [Messages.user(beginning.input)]),
       history: history.length,
       context: ownContext(beginning.context)
@@ -111,11 +116,25 @@ export const finish = (run: Run): Effect.Effect<RunResult<unknown>, DriveError |
 /** Wraps a run in a span, from its start or resume to its end. A run that is rejected has a span, too. */
 export const traced = <A extends Pick<RunResult<unknown>, "usage" | "turns" | "costUsd">, E>(
   { agent, model, provider, telemetry }: Environment,
-  { depth, rootRunId, runId }: Pick<Beginning, "depth" | "rootRunId" | "runId">,
+  {
+    depth,
+    rootRunId,
+    runId,
+    trace
+  }: Pick<Beginning, "depth" | "rootRunId" | "runId"> & Partial<Pick<RunState, "trace">>,
   whole: Effect.Effect<A, E>
 ): Effect.Effect<A, E> => {
   if (telemetry === undefined) return whole
   const { description, name } = agent
-  const facts = { agent: name, description, model: model.id, provider: provider.name, runId, rootRunId, depth }
+  const facts = {
+    agent: name,
+    description,
+    model: model.id,
+    provider: provider.name,
+    runId,
+    rootRunId,
+    depth,
+    startedBy: trace === undefined ? undefined : spanOf(trace)
+  }
   return telemetry.run(whole, facts, ({ costUsd, turns, usage }) => ({ usage, turns, costUsd }))
 }

@@ -12,11 +12,11 @@
 
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Metric from "effect/Metric"
-import type * as Tracer from "effect/Tracer"
+import * as Tracer from "effect/Tracer"
 import * as Content from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import { field, hasTag, isA, reasonIn, tagOf } from "../../kit/foreignCode.ts"
@@ -161,6 +161,8 @@ interface Measure<A> {
   readonly name: string
   readonly kind: Tracer.SpanKind
   readonly attributes: Attributes
+  /** A span of another trace that the effect belongs to. */
+  readonly link?: Tracer.AnySpan | undefined
   /** The histogram of the duration in seconds. */
   readonly metric: Histogram
   /** The attributes that metrics have, too. Of low cardinality. */
@@ -176,7 +178,9 @@ export const measured = <A, E, R>(effect: Effect.Effect<A, E, R>, measure: Measu
     Effect.withFiber((fiber) => {
       const clock = fiber.getRef(Clock.Clock)
       const { context } = fiber
-      const options = { kind: measure.kind, attributes: present(measure.attributes), captureStackTrace: false }
+      const { kind, link } = measure
+      const links = link === undefined || link.traceId === traceOf(context) ? [] : [{ span: link, attributes: {} }]
+      const options = { kind, links, attributes: present(measure.attributes), captureStackTrace: false }
       return Effect.flatMap(Effect.makeSpan(measure.name, options), (span) => {
         const started = clock.currentTimeNanosUnsafe()
         return Effect.onExit(restore(Effect.withParentSpan(effect, span, { captureStackTrace: false })), (exit) =>
@@ -185,6 +189,9 @@ export const measured = <A, E, R>(effect: Effect.Effect<A, E, R>, measure: Measu
       })
     })
   )
+
+const traceOf = (context: Context.Context<never>): string | undefined =>
+  Context.getOrUndefined(context, Tracer.ParentSpan)?.traceId
 
 const providers: ReadonlyMap<string, string> = new Map([
   ["gemini", "gcp.gemini"],

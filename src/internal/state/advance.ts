@@ -142,6 +142,7 @@ const initialState = (record: RunRecord): RunState => {
     depth: event.depth,
     taskId: event.taskId,
     caller: event.caller,
+    trace: event.trace,
     forkedFrom: event.forkedFrom,
     agent: event.agent,
     version: event.version,

@@ -219,6 +219,8 @@ export const stateFacts = lazily(() =>
     taskId: absent(Schema.String),
     /** The caller who started the run. */
     caller: absent(Caller),
+    /** The span that started the run, as a W3C `traceparent`. */
+    trace: absent(Schema.String),
     forkedFrom: absent(forkedFrom()),
     agent: Schema.String,
     /** The version of the agent with which the run was started. */

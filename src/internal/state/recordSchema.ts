@@ -31,6 +31,8 @@ export const events = {
       parentRunId: absent(Schema.String),
       /** The caller who started the run. */
       caller: Schema.optionalKey(Caller),
+      /** The span that started the run, as a W3C `traceparent`. */
+      trace: Schema.optionalKey(Schema.String),
       /** The run this one was forked from, and the last revision they share. */
       forkedFrom: Schema.optionalKey(Model.forkedFrom()),
       messages: Messages.messages(content),

@@ -24,6 +24,7 @@ export class State implements RunState {
   readonly depth: number
   readonly taskId: string | undefined
   readonly caller: RunState["caller"]
+  readonly trace: string | undefined
   readonly forkedFrom: RunState["forkedFrom"]
   readonly agent: string
   readonly version: RunState["version"]
@@ -60,6 +61,7 @@ export class State implements RunState {
     this.depth = from.depth
     this.taskId = from.taskId
     this.caller = from.caller
+    this.trace = from.trace
     this.forkedFrom = from.forkedFrom
     this.agent = from.agent
     this.version = from.version

@@ -31,6 +31,7 @@ import * as ReadableResult from "./readableResult.ts"
 import { isHttp } from "./serverEntry.ts"
 import { challengeOf } from "./requestFailure.ts"
 import * as Asks from "./serverAsks.ts"
+import * as RequestTrace from "./requestTrace.ts"
 import * as ServerProgress from "./serverProgress.ts"
 import * as ServerRequests from "./serverRequests.ts"
 import * as TaskCalls from "./taskCalls.ts"
@@ -136,7 +137,8 @@ const attempt = Effect.fnUntraced(function* (server: McpServer, handshake: Hands
     const few = firstOf(names)
     return Effect.logWarning(`MCP server '${server.name}' has ${list} that are left out (${few}): ${why}`)
   }
-  const tasks = TaskCalls.over(Handshake.over(calls.over(wire.transport), handshake), handshake)
+  const traced = RequestTrace.over(wire.transport)
+  const tasks = TaskCalls.over(Handshake.over(calls.over(traced), handshake), handshake)
   const agreed = ReadableResult.over(requests.over(tasks), options.clean)
   const transport = Listing.bounded(agreed, limits.fetchedBytes, leaveOut)
   const client = yield* McpClient.make({ ...Handshake.clientInfo, timeout: server.connectTimeout }).pipe(
