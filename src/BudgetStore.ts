@@ -21,7 +21,7 @@ import { type BudgetExhaustedError, StoreError } from "./KernelError.ts"
 export { StoreError }
 
 /**
- * What a model call reserves.
+ * A reservation of a model call.
  *
  * @category models
  * @since 0.1.0
@@ -29,7 +29,7 @@ export { StoreError }
 export interface Reservation {
   /** Unique for each call and budget. */
   readonly id: string
-  /** What the call may use. */
+  /** The most that the call may use. */
   readonly amount: Budget.Spent
   /** How long the reservation lasts from now on, unless it is renewed or settled. */
   readonly lease: Duration.Input

@@ -36,8 +36,8 @@ export type Effects = TypeOf<typeof Stored.effects>
  * A call as written by the model, or rewritten by a hook.
  *
  * `input` is an object of parameters for a skill, an agent and in native calls, the content text of the block for a
- * protocol or built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id of a task,
- * and of its run, is `<turnId>/<task, percent-encoded>`.
+ * protocol or built-in, and `{ input, dependsOn }` for a task. In the block dialect the id is `<turnId>.<index>`; the id
+ * of a task, and of its run, is `<turnId>/<task, percent-encoded>`.
  *
  * @category models
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
  * A model as a value: its id, its capabilities, its size and its price.
  *
- * Capabilities are never guessed during a run: a model that is not in the `catalogue` is created with `make`. `guess` is for
- * command lines and scenarios.
+ * Capabilities are never guessed during a run: a model that is not in the `catalogue` is created with `make`. `guess` is
+ * for command lines and scenarios.
  *
  * @since 0.1.0
  */

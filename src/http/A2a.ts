@@ -135,7 +135,7 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
   skills: [{ id: name, name, description, tags: [] }]
 })
 
-/** What the routes know of the served agent. */
+/** The served agent, as far as the routes know it. */
 interface Served {
   readonly agent: string
   readonly urlOf: Tasks.UrlOf

@@ -306,7 +306,7 @@ export const vendorRules: { readonly [wire in Wire]: VendorRules } = {
   },
   "ai-sdk": {
     ...anyVendor,
-    // What every vendor behind a package takes.
+    // The schemas that every vendor behind a package accepts.
     schemas: { ...openAiSchemas, constraints: [], formats: [], recursive: false },
     sources: [
       ...textSources,

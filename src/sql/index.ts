@@ -1,5 +1,6 @@
 /**
- * Databases: runs, media, memories, conversations and shared budgets in SQLite and PostgreSQL, and a SQLite driver for effect/sql.
+ * Databases: runs, media, memories, conversations and shared budgets in SQLite and PostgreSQL, and a SQLite driver for
+ * effect/sql.
  *
  * @since 0.1.0
  */

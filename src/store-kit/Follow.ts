@@ -2,9 +2,9 @@
  * Follows a run by its id, whichever process runs it.
  *
  * A follower reads the journal to its end. If the run is active in this process, it continues with the live events of
- * its tree, beginning with the current reply or the latest reports of its calls. Otherwise it waits for records stored by another process, and for live
- * events if the store delivers them. A follower that falls behind the live events continues from the journal, so it
- * misses no event and emits none twice.
+ * its tree, beginning with the current reply or the latest reports of its calls. Otherwise it waits for records stored
+ * by another process, and for live events if the store delivers them. A follower that falls behind the live events
+ * continues from the journal, so it misses no event and emits none twice.
  *
  * @since 0.1.0
  */

@@ -18,8 +18,8 @@ import { decisionOf } from "../words/question.ts"
 import { mayAnswer } from "../../Caller.ts"
 
 /**
- * The giver of answers: a caller, a program that names none, or the kernel itself, whose decisions are not checked, such as
- * those of a deadline or of a recorded run.
+ * The giver of answers: a caller, a program that names none, or the kernel itself. The decisions of the kernel, such as
+ * those of a deadline or of a recorded run, are not checked.
  */
 export type Giver = Caller | "kernel" | undefined
 

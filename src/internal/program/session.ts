@@ -35,7 +35,7 @@ export interface Asked {
   /** The name of the skill or the agent that is called. */
   readonly name: string
   readonly input: JsonObject
-  /** What a step runs when its call is dispatched. */
+  /** The work of a step, which runs when its call is dispatched. */
   readonly effect?: Effect.Effect<unknown, unknown>
 }
 

@@ -29,7 +29,7 @@ import { timeOf } from "./publish.ts"
 import type { Run } from "./run.ts"
 
 /**
- * What a cancellation ended. It is empty for a run that was cancelled before.
+ * Everything that a cancellation ended. Empty for a run that was cancelled before.
  *
  * @category models
  * @since 0.1.0

@@ -23,7 +23,7 @@ export interface Vendor extends Pick<Exchange.Service, "name" | "headers" | "fau
   readonly apiKey: Redacted.Redacted | undefined
   /** The options that a model accepts. Default: all. */
   readonly takes?: ProviderShape["takes"]
-  /** Whether a reply is held to the grammar of its request. Default: not told. */
+  /** Whether a reply is held to the grammar of its request. Default: unknown. */
   readonly constrains?: ProviderShape["constrains"]
   readonly baseUrl: string
   /** The version that an address may end with, as in `/v1`. */

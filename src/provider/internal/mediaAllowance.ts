@@ -6,7 +6,7 @@
 import type { PdfLimits } from "../../kit/vendorRules.ts"
 import type { MediaLimits } from "./messageParts.ts"
 
-/** What a medium takes of a request. */
+/** The share of a request that one medium takes. */
 export interface Weight {
   /** Its bytes as base64. */
   readonly bytes: number

@@ -41,7 +41,7 @@ export interface Settings {
   readonly limits?: MediaLimits | undefined
 }
 
-/** What a vendor accepts of media. */
+/** The limits of a vendor for media. */
 export type MediaLimits = Pick<VendorRules, "images" | "pdf">
 
 /** The form in which a format accepts one kind of media. */

@@ -1,6 +1,6 @@
 /**
- * Checks of media stores: of every store, ids, conflicts, limits, references and visibility; of durable stores, that media of
- * one process are in another, until they are released.
+ * Checks of media stores: of every store, ids, conflicts, limits, references and visibility; of durable stores, that
+ * media of one process are in another, until they are released.
  */
 
 import * as Effect from "effect/Effect"

@@ -176,7 +176,7 @@ const answersOf = (call: Call, calls: ReadonlyArray<Call>, answers: ReadonlyArra
   return answer === undefined || (answer.name !== undefined && answer.name !== call.name) ? [] : [answer, ...more]
 }
 
-/** Checks that a call that the vendor ran stands with its result. It may be open at the end, where the vendor goes on. */
+/** Checks that a call that the vendor ran stands with its result. It may be open at the end, where the vendor continues. */
 const checkHosted = (turns: ReadonlyArray<Turn>, report: Report): void =>
   turns.forEach(({ parts }, at) => {
     const open = new Map<string, string>()
