@@ -133,72 +133,8 @@ class ReplyReader implements Reader {
     for (let index = 0; index < parts.length && this.#failure === undefined; index++) {
       const part = parts[index]
       if (part === undefined) continue
-      switch (part.type) {
-        case "text-delta":
-          index = this.#read(parts, index, part)
-          break
-        case "reasoning-delta": {
-          const thought = this.#thought(part.id)
-          thought.text += part.delta
-          this.#grow(part.delta.length)
-          if (part.metadata !== undefined) this.#note(thought, part.metadata)
-          this.#listener.part(part)
-          break
-        }
-        case "reasoning-start":
-        case "reasoning-end": {
-          const thought = this.#thought(part.id)
-          if (part.metadata !== undefined) this.#note(thought, part.metadata)
-          this.#listener.part(part)
-          break
-        }
-        case "tool-params-start":
-          this.#inputs.set(part.id, { name: part.name, text: "" })
-          this.#grow(part.id.length + part.name.length)
-          this.#listener.part(part)
-          break
-        case "tool-params-delta": {
-          const input = this.#inputs.get(part.id)
-          if (input !== undefined) input.text += part.delta
-          this.#grow(part.delta.length)
-          this.#listener.part(part)
-          break
-        }
-        case "tool-call":
-          this.#inputs.delete(part.id)
-          if (part.providerExecuted === true) this.#hosted.begin(part)
-          else if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) break
-          else this.#call(written(part))
-          this.#listener.part(part)
-          break
-        case "tool-result":
-          this.#hosted.end(part)
-          this.#grow(part.result.sources.reduce((sum, { title = "", url }) => sum + url.length + title.length, 0))
-          for (const source of part.result.sources) this.#sources.add(source)
-          this.#listener.part(part)
-          break
-        case "source":
-          this.#sources.add(part)
-          this.#grow(part.title.length + (part.quote?.length ?? 0))
-          this.#listener.part(part)
-          break
-        case "file":
-          this.#entries.push({ kind: "medium", content: mediumOf(part) })
-          this.#listener.part(part)
-          break
-        case "finish":
-          this.#finish = part
-          break
-        case "text-start":
-        case "text-end":
-          break
-        case "response-metadata":
-          this.#reported = part.usage ?? this.#reported
-          this.#listener.part(part)
-          break
-        default:
-          this.#listener.part(part)
-      }
+      if (part.type === "text-delta") index = this.#read(parts, index, part)
+      else this.#take(part)
     }
     return this.#failure
   }
@@ -239,6 +175,63 @@ class ReplyReader implements Reader {
       reported: this.#reported,
       failure: this.#failure
     }
+  }
+
+  /** Keeps a part other than text, and emits it. */
+  #take(part: Exclude<StreamPart, TextDelta>) {
+    switch (part.type) {
+      case "text-start":
+      case "text-end":
+        return
+      case "finish":
+        this.#finish = part
+        return
+      case "reasoning-start":
+      case "reasoning-delta":
+      case "reasoning-end":
+        this.#think(part)
+        break
+      case "tool-params-start":
+        this.#inputs.set(part.id, { name: part.name, text: "" })
+        this.#grow(part.id.length + part.name.length)
+        break
+      case "tool-params-delta": {
+        const input = this.#inputs.get(part.id)
+        if (input !== undefined) input.text += part.delta
+        this.#grow(part.delta.length)
+        break
+      }
+      case "tool-call":
+        this.#inputs.delete(part.id)
+        if (part.providerExecuted === true) this.#hosted.begin(part)
+        else if (this.#calls.length >= this.#limits.blocksPerReply + Bounds.nativeCallsBeyond) return
+        else this.#call(written(part))
+        break
+      case "tool-result":
+        this.#hosted.end(part)
+        this.#grow(part.result.sources.reduce((sum, { title = "", url }) => sum + url.length + title.length, 0))
+        for (const source of part.result.sources) this.#sources.add(source)
+        break
+      case "source":
+        this.#sources.add(part)
+        this.#grow(part.title.length + (part.quote?.length ?? 0))
+        break
+      case "file":
+        this.#entries.push({ kind: "medium", content: mediumOf(part) })
+        break
+      case "response-metadata":
+        this.#reported = part.usage ?? this.#reported
+    }
+    this.#listener.part(part)
+  }
+
+  #think(part: Extract<StreamPart, { readonly type: `reasoning-${string}` }>) {
+    const thought = this.#thought(part.id)
+    if (part.type === "reasoning-delta") {
+      thought.text += part.delta
+      this.#grow(part.delta.length)
+    }
+    if (part.metadata !== undefined) this.#note(thought, part.metadata)
   }
 
   /** Reads deltas that arrived together as one piece. Returns the index of the last. */
