@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Effect, Fiber, Layer, Ref, Schema } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, Policy, Program, Skill } from "kernai"
+import { Agent, Kernel, Middleware, Policy, Program, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel } from "./support/kernel.ts"
 import { call } from "./support/team.ts"
@@ -218,6 +218,14 @@ describe("a program", () => {
       assert.deepStrictEqual(calls, [1])
       assert.strictEqual((yield* Kernel.resume(made(1, Effect.succeed("done")), "run")).output, "done")
     }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("fails its run with its own error below a middleware, too", () =>
+    Effect.gen(function* () {
+      const failing = Program.make("failing", { run: () => Effect.fail("no order") })
+      const failed = yield* Effect.flip(Kernel.run(failing, "go"))
+      assert.deepInclude(failed, { _tag: "ProgramFailed", detail: "no order" })
+    }).pipe(Effect.provide(Layer.provide(kernel(), Middleware.layer({ callModel: (call, next) => next(call) }))))
   )
 
   it.effect("fails its run if it waits for a promise or a timer of its own, and does not hang", () =>

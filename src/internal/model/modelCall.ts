@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
 import * as Dialects from "../../Dialect.ts"
-import { type LimitExceeded, ProviderError } from "../../KernelError.ts"
+import { type KernelError, type LimitExceeded, type ProgramError, ProviderError } from "../../KernelError.ts"
 import type { ModelCall, ModelStream } from "../../Middleware.ts"
 import type { ReplyGrammar } from "../../Provider.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -191,8 +191,7 @@ const sendCall = (run: Run, reading: ReplyReading, call: ModelCall): ModelStream
     const reply = guardedStream(
       "a provider",
       () => call.provider.stream(call.request),
-      (error, isDefect) =>
-        isSound(error) && error._tag === "ProviderError" ? error : unknownError(call, error, isDefect)
+      (error, isDefect) => (isSound(error) && isFailedCall(error) ? error : unknownError(call, error, isDefect))
     )
     return reply.pipe(
       Stream.mapArray((parts) => {
@@ -206,6 +205,13 @@ const sendCall = (run: Run, reading: ReplyReading, call: ModelCall): ModelStream
       )
     )
   })
+
+/** Returns whether an error says why a provider, or the program that replies in its place, has no reply. */
+const isFailedCall = (error: KernelError): error is ProviderError | ProgramError =>
+  error._tag === "ProviderError" ||
+  error._tag === "ProgramFailed" ||
+  error._tag === "ProgramChanged" ||
+  error._tag === "ProgramImpure"
 
 /** Emits the failure of a call, with the options that it dropped. Synchronous. */
 const emitFailed = (run: Run, call: ModelCall, number: number, error: unknown): void => {

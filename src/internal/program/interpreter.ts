@@ -6,14 +6,12 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type ProgramError, ProgramFailed } from "../../KernelError.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { Message } from "../../Message.ts"
 import type { Turn } from "../../RunModel.ts"
-import { randomId } from "../../kit/randomId.ts"
 import { turnLog } from "../state/state.ts"
 import { finish, type StreamPart, text } from "../../StreamPart.ts"
 import { causeText, failureIn, logged, messageOf, tagOf } from "../../kit/foreignCode.ts"
@@ -41,7 +39,7 @@ export class Interpreter implements ProviderShape<ProgramError> {
     Stream.unwrap(
       Effect.gen({ self: this }, function* () {
         const run = yield* readable
-        const session = yield* this.#sessionOf(run)
+        const session = this.#sessionOf(run)
         const reply = yield* session.next(run)
         if (Exit.isExit(reply)) return Stream.fromArray(yield* this.#answer(reply))
         const isFirst = firstTurnOf(run) === undefined
@@ -56,8 +54,7 @@ export class Interpreter implements ProviderShape<ProgramError> {
   readonly step = (callId: string): Effect.Effect<unknown, unknown> =>
     Effect.gen({ self: this }, function* () {
       const run = yield* readable
-      const session = yield* this.#sessionOf(run)
-      const effect = yield* session.effectOf(run, callId)
+      const effect = yield* this.#sessionOf(run).effectOf(run, callId)
       return effect === undefined ? yield* Effect.die(new Error(`no step ${callId}`)) : yield* effect
     })
 
@@ -66,17 +63,16 @@ export class Interpreter implements ProviderShape<ProgramError> {
     Effect.forEach(this.#sessions.values(), ({ close }) => close, { discard: true, concurrency: "unbounded" })
   )
 
-  readonly #sessionOf = Effect.fnUntraced(function* (this: Interpreter, run: ReadableRun) {
+  #sessionOf(run: ReadableRun): Session {
     const { history, input, runId } = run.state
     const known = this.#sessions.get(runId)
     if (known !== undefined) return known
     const recorded = Schema.decodeUnknownOption(RecordedStart)(textOf(firstTurnOf(run)?.message))
-    const start = Option.getOrElse(recorded, () => ({ version: this.#version, seed: "" }))
-    const seed = start.seed === "" ? randomId(yield* Random.Random, 3) : start.seed
-    const session = new Session(this.#program, { ...start, seed }, turnsBefore(run), this.#body(input[history]))
+    const start = Option.getOrElse(recorded, () => ({ version: this.#version, seed: runId }))
+    const session = new Session(this.#program, start, turnsBefore(run), this.#body(input[history]))
     this.#sessions.set(runId, session)
     return session
-  })
+  }
 
   #answer(exit: Exit.Exit<string, unknown>): Effect.Effect<ReadonlyArray<StreamPart>, ProgramFailed> {
     if (Exit.isSuccess(exit)) {

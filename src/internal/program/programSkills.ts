@@ -33,9 +33,7 @@ const sleep = Skills.make(sleepName, {
     Effect.flatMap(Clock.currentTimeMillis, (now) => {
       if (until <= now) return Effect.void
       if (ask === undefined || until - now <= longestWait) return Effect.sleep(until - now)
-      return Effect.asVoid(
-        ask({ message: `Waits until ${new Date(until).toISOString()}`, answerBy: until, isTimer: true })
-      )
+      return Effect.asVoid(ask({ message: "Waits for its time.", answerBy: until, isTimer: true }))
     })
 })
 

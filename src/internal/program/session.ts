@@ -201,8 +201,8 @@ export class Session {
   }
 
   /**
-   * Passes the results of a turn to the program, in the order in which they arrived. A question that nobody answered in
-   * time comes after the waits that end at that time, so that a timeout of the program is one.
+   * Passes the results of a turn to the program, in the order of its calls, which no crash changes. A question that
+   * nobody answered in time comes after the waits that end at that time, so that a timeout of the program is one.
    */
   readonly #receive = Effect.fnUntraced(function* (
     this: Session,
@@ -210,23 +210,18 @@ export class Session {
     next: Turn | undefined,
     run: ReadableRun
   ) {
-    const sent = this.#sent ?? none
     const uses = usesOf(turn)
-    const left = new Set(sent)
+    const results = new Map(turn.completed.map((result) => [result.callId, result]))
+    const late: Array<() => void> = []
     this.#now = next?.startedAt ?? this.#now
-    for (const isLate of [false, true]) {
-      for (const result of turn.completed) {
-        const waiting = sent[uses.findIndex(({ callId }) => callId === result.callId)]
-        if (waiting === undefined || !left.has(waiting) || isLate !== (result.error?.name === notAnswered)) continue
-        left.delete(waiting)
-        const exit = yield* read(waiting.label, result, run.media)
-        yield* this.#run(() => waiting.resume(exit))
-      }
-      yield* this.#wake()
+    for (const [index, { label, resume }] of (this.#sent ?? none).entries()) {
+      const result = results.get(uses[index]?.callId ?? "")
+      const exit = result === undefined ? Exit.fail(notRun(label)) : yield* read(label, result, run.media)
+      if (result?.error?.name === notAnswered) late.push(() => resume(exit))
+      else yield* this.#run(() => resume(exit))
     }
-    for (const { label, resume } of left) {
-      yield* this.#run(() => resume(Exit.fail(new CallFailed({ call: label, error: "NotRun", detail: "was not run" }))))
-    }
+    yield* this.#wake()
+    for (const resume of late) yield* this.#run(resume)
     this.#sent = undefined
     this.#received++
   })
@@ -280,6 +275,8 @@ const pendingOf = (calls: ReadonlyArray<Waiting>): ReadonlyArray<Waiting> => {
 
 /** The name of the skill that asks a person. */
 export const askName = "program_ask"
+
+const notRun = (call: string) => new CallFailed({ call, error: "NotRun", detail: "was not run" })
 
 const woken: Exit.Exit<Recorded> = Exit.succeed({ content: [], value: null })
 

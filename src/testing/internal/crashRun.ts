@@ -21,6 +21,7 @@ import * as MediaStore from "../../MediaStore.ts"
 import { Middleware } from "../../Middleware.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import type { Question, RunRecord, RunState } from "../../RunState.ts"
+import { answerBy } from "../../RunDriver.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
@@ -158,6 +159,7 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
     told ||= how?.told ?? false
     findings.push(...(how?.findings ?? []))
     yield* expireLeases(operator)
+    if (how?.options.answers?.length === 0) yield* passTime(world, operator)
     const store = yield* opened(place)
     const number = processes.length + 1
     const machine = world.boot(`process ${number}`)
@@ -208,6 +210,15 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
     results: new Map(kept.flatMap((run) => run.journal.flatMap(resultsOf)))
   }
 }, Effect.scoped)
+
+/** Lets the time pass until a run that waits for nobody continues, such as a program that sleeps. */
+const passTime = Effect.fnUntraced(function* (
+  world: World,
+  store: RunStore.RunStoreShape
+): Effect.fn.Return<void, RunStore.StoreError> {
+  const head = Option.getOrUndefined(yield* store.head(runId))
+  world.now = Math.max(world.now, (head && answerBy(head)) ?? 0)
+})
 
 /** Ends the leases of processes that were cut off, as time would: the next process starts much later. */
 export const expireLeases = Effect.fnUntraced(function* (

@@ -295,10 +295,17 @@ const ordered = (lines: ReadonlyArray<{ readonly group: string; readonly line: s
 const isSame = (one: unknown, other: unknown): boolean =>
   JSON.stringify(one) === JSON.stringify(other) || text(one) === text(other)
 
-/** Returns JSON with sorted keys, because a store may return them in another order. */
+/**
+ * Returns JSON with sorted keys, because a store may return them in another order, and without the times until which a
+ * question or a program waits.
+ */
 const text: Write = (value) =>
   JSON.stringify(value, (_, part: unknown) =>
     typeof part !== "object" || part === null || Array.isArray(part)
       ? part
-      : Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : Object.fromEntries(
+          Object.entries("name" in part && part.name === "program_sleep" ? { ...part, input: {} } : part)
+            .filter(([key]) => key !== "answerBy")
+            .toSorted(([a], [b]) => (a < b ? -1 : 1))
+        )
   ) ?? "nothing"

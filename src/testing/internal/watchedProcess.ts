@@ -232,6 +232,8 @@ const askOnce = (
 ): ModelStream =>
   Stream.suspend(() => {
     witness.facts.push({ type: "asked", machine, runId: call.runId })
+    // A program replies by the state of its run, whose times differ from those of the undisturbed run.
+    if (call.request.model.provider === "program") return Stream.concat(next(call), Stream.fromEffectDrain(ended))
     const said = saidTo(witness, call)
     const end = Stream.fromEffectDrain(ended)
     const failure = said.failures[said.failed]

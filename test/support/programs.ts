@@ -1,0 +1,105 @@
+/** Programs made at random: calls of every kind, one after the other and at once, with failures, waits and questions. */
+import { Duration, Effect, Layer, Random, Schedule, Schema } from "effect"
+import { Agent, Policy, Program, Skill, SkillRegistry } from "kernai"
+import { MockProvider, type CrashMatrix } from "kernai/testing"
+import { randomOf } from "./random.ts"
+
+/** A part of a program, which gives a number. */
+type Part =
+  | { readonly _tag: "Read" | "Pay" | "Step" | "Refused" | "Sleep" | "Confirm" | "Ask" | "Chance"; readonly of: number }
+  | { readonly _tag: "Sequence" | "AtOnce"; readonly parts: ReadonlyArray<Part> }
+  | { readonly _tag: "Retry" | "Timeout"; readonly part: Part }
+
+const leaves = ["Read", "Read", "Pay", "Step", "Refused", "Sleep", "Confirm", "Ask", "Chance"] as const
+
+const partOf = (next: () => number, depth: number): Part => {
+  const pick = <A>(from: ReadonlyArray<A>, otherwise: A): A => from[Math.floor(next() * from.length)] ?? otherwise
+  const kind = depth === 0 ? 0 : next()
+  if (kind < 0.55) return { _tag: pick(leaves, "Read"), of: Math.floor(next() * 100) }
+  if (kind > 0.9) return { _tag: pick(["Retry", "Timeout"], "Retry"), part: partOf(next, depth - 1) }
+  const parts = Array.from({ length: 2 + Math.floor(next() * 2) }, () => partOf(next, depth - 1))
+  return { _tag: pick(["Sequence", "AtOnce"], "Sequence"), parts }
+}
+
+const number = Schema.Struct({ of: Schema.Finite })
+
+const read = Skill.make("read", {
+  description: "Reads",
+  input: number,
+  effects: "read",
+  execute: ({ of }) => Effect.as(Effect.sleep(of), of + 1)
+})
+const pay = Skill.make("pay", { description: "Pays", input: number, execute: ({ of }) => Effect.succeed({ paid: of }) })
+const refuse = Skill.make("refuse", {
+  description: "Fails",
+  input: number,
+  effects: "idempotent",
+  execute: ({ of }) => Effect.fail({ _tag: "Refused", message: `no ${of}` })
+})
+const clerk = Agent.make({ name: "clerk", instructions: "", model: "m", dialect: "tools", output: Schema.Finite })
+
+type Result = Effect.Effect<number, unknown, Program.Program>
+
+const resultOf = (part: Part): Result => {
+  switch (part._tag) {
+    case "Read":
+      return Program.call(read, { of: part.of })
+    case "Pay":
+      return Effect.map(Program.call(pay, { of: part.of }), ({ paid }) => paid)
+    case "Step":
+      return Program.step(`step ${part.of}`, Effect.succeed(part.of * 2))
+    case "Refused":
+      return Effect.catchTag(Program.call(refuse, { of: part.of }), "CallFailed", ({ detail }) =>
+        Effect.succeed(detail.length)
+      )
+    case "Sleep":
+      return Effect.as(Program.sleep(Duration.minutes(part.of)), 1)
+    case "Confirm":
+      return Effect.as(Program.confirm(`Go on with ${part.of}?`), part.of)
+    case "Ask":
+      return Program.ask(clerk, `How many of ${part.of}?`)
+    case "Chance":
+      return Effect.flatMap(Random.nextIntBetween(0, 1_000), (of) => Program.call(read, { of }))
+    case "Sequence":
+      return sum(Effect.all(part.parts.map(resultOf)))
+    case "AtOnce":
+      return sum(Effect.all(part.parts.map(resultOf), { concurrency: "unbounded" }))
+    case "Retry": {
+      const failing = Program.step("flaky", Effect.fail("busy"))
+      const again = Effect.retry(failing, Schedule.spaced("1 minute").pipe(Schedule.upTo({ times: 1 })))
+      return Effect.andThen(Effect.ignore(again), resultOf(part.part))
+    }
+    case "Timeout":
+      return Effect.timeoutOrElse(resultOf(part.part), { duration: "30 minutes", orElse: () => Effect.succeed(-1) })
+  }
+}
+
+const sum = (all: Effect.Effect<ReadonlyArray<number>, unknown, Program.Program>): Result =>
+  Effect.map(all, (numbers) => numbers.reduce((a, b) => a + b, 0))
+
+/** A program made from a number. */
+export const randomProgram = (seed: number): Agent.Agent<number> => {
+  const next = randomOf(seed)
+  const parts = Array.from({ length: 1 + Math.floor(next() * 3) }, () => partOf(next, 2))
+  return Program.make(`random-${seed}`, {
+    output: Schema.Finite,
+    agents: [clerk],
+    skills: [read, pay, refuse],
+    run: () => resultOf({ _tag: "Sequence", parts })
+  })
+}
+
+/** A random program as the subject of a crash matrix: payments need an agreement, which a person gives or refuses. */
+export const randomSubject = (seed: number): CrashMatrix.Subject => ({
+  agent: randomProgram(seed),
+  input: "go",
+  layer: Layer.mergeAll(
+    SkillRegistry.layer(),
+    MockProvider.layer("7"),
+    Policy.layer(({ input, name }) =>
+      Effect.succeed(
+        name === "pay" && Schema.is(number)(input) && input.of % 2 === 0 ? Policy.confirm("pay?") : Policy.allowed
+      )
+    )
+  )
+})
