@@ -46,15 +46,11 @@ export const make = (size: number, share: number): Places => {
   const admitsWaiter = (parties: Turns.Parties, { count }: Waiter) => admits(parties, count)
   const take = (parties: Turns.Parties, count: number) => {
     free -= count
-    for (const key of keysOf(parties)) held.set(key, (held.get(key) ?? 0) + count)
+    add(held, parties, count)
   }
   const giveBack = (parties: Turns.Parties, count: number) => {
     free += count
-    for (const key of keysOf(parties)) {
-      const left = (held.get(key) ?? 0) - count
-      if (left > 0) held.set(key, left)
-      else held.delete(key)
-    }
+    add(held, parties, -count)
     for (let next = waiters.next(admitsWaiter); next !== undefined; next = waiters.next(admitsWaiter)) {
       take(next.parties, next.item.count)
       next.item.isAdmitted = true
@@ -95,6 +91,15 @@ export const make = (size: number, share: number): Places => {
           )
         )
       })
+  }
+}
+
+/** Adds to the places that each party holds. */
+const add = (held: Map<string, number>, parties: Turns.Parties, count: number): void => {
+  for (const key of keysOf(parties)) {
+    const sum = (held.get(key) ?? 0) + count
+    if (sum > 0) held.set(key, sum)
+    else held.delete(key)
   }
 }
 

@@ -273,13 +273,9 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
       case "response-metadata":
         reply.about(text(part, "id"), text(part, "modelId"))
         return undefined
-      case "finish": {
-        const given = part["finishReason"]
-        const reason = finishReason(given, reply.hasCalls)
-        const told = isFields(given) ? (text(given, "raw") ?? text(given, "unified")) : text(part, "finishReason")
-        reply.finish(reason, toUsage(fields(part, "usage")), unknownReason(name, reason, told))
+      case "finish":
+        finish(name, reply, part)
         return undefined
-      }
       case "error": {
         const fault = faultOf(part["error"], clock)
         return fault.reason === "unknown" ? { reason: "server_error", note: "reported in the reply" } : fault
@@ -288,6 +284,13 @@ const reader = (name: string, clock: Clock.Clock) => (reply: Reply) => {
         return undefined
     }
   }
+}
+
+const finish = (name: string, reply: Reply, part: Fields): void => {
+  const given = part["finishReason"]
+  const reason = finishReason(given, reply.hasCalls)
+  const told = isFields(given) ? (text(given, "raw") ?? text(given, "unified")) : text(part, "finishReason")
+  reply.finish(reason, toUsage(fields(part, "usage")), unknownReason(name, reason, told))
 }
 
 /** Returns bytes or base64 unchanged, and an empty text for an address, since nothing is fetched here. */

@@ -282,6 +282,13 @@ class Hosted {
   }
 }
 
+/** Returns why a reply ends with this piece. Undefined if it does not. */
+const endOf = (candidate: Fields | undefined, piece: Fields): FinishReason | undefined => {
+  const given = text(candidate, "finishReason")
+  if (given !== undefined) return finishReason(given)
+  return text(fields(piece, "promptFeedback"), "blockReason") === undefined ? undefined : "content-filter"
+}
+
 const decoder = (reply: Reply): Decoder => {
   let usage: Fields | undefined
   let reason: FinishReason | undefined
@@ -326,10 +333,8 @@ const decoder = (reply: Reply): Decoder => {
     const candidate = firstAnswer(piece, "candidates")
     list(fields(candidate, "content"), "parts").forEach(readPart)
     hosted.grounded(candidate)
-    const given = text(candidate, "finishReason")
-    told = given ?? told
-    if (given !== undefined) reason = finishReason(given)
-    else if (text(fields(piece, "promptFeedback"), "blockReason") !== undefined) reason = "content-filter"
+    told = text(candidate, "finishReason") ?? told
+    reason = endOf(candidate, piece) ?? reason
     return undefined
   }
 

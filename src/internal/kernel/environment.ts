@@ -71,10 +71,6 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       const holder = options.workerId ?? "local"
       const limits = limitsOf(built, current)
       const claim = Context.get(current, CurrentClaim)
-      const spawnLimits = agent.spawn ?? {
-        ...spawnDefaults,
-        maxDepth: Math.max(spawnDefaults.maxDepth, levelsOf<Agent<unknown, AnySkill<unknown>, R, unknown>>(agent))
-      }
       const environment: Environment = {
         ...own,
         member,
@@ -92,7 +88,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         workerId: `${holder}#${randomId(random)}`,
         allowed: options.allowedSkills,
         parts: options.parts ?? false,
-        budget: Budget.make(agent.budget, spawnLimits, Budget.spentOf(state)),
+        budget: Budget.make(agent.budget, spawnLimitsOf(agent), Budget.spentOf(state)),
         live: new LiveTree(
           treesOf(soundRuns(Context.get(built, RunStore.RunStore))),
           publisher(built, current, sink, addresses(agent.name, options.address)),
@@ -117,6 +113,13 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       )
     })
   })
+
+/** Returns the limits of an agent's tree: by default, all levels of its team fit. */
+const spawnLimitsOf = <Output, S extends AnySkill<unknown>, R>(agent: Agent<Output, S, R, unknown>) =>
+  agent.spawn ?? {
+    ...spawnDefaults,
+    maxDepth: Math.max(spawnDefaults.maxDepth, levelsOf<Agent<unknown, AnySkill<unknown>, R, unknown>>(agent))
+  }
 
 /** Runs an effect under the limits of a kernel, unless the running fiber has limits of its own. */
 export const limited = <A, E, R>(

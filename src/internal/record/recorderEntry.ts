@@ -229,17 +229,7 @@ const storedData = (event: PhaseEvent): JsonObject => {
         ...(event.repair && { reason: event.repair.reason, left_out: event.repair.leftOut.map(({ type }) => type) })
       }
     case "model_completed":
-      return {
-        model: event.model,
-        finish_reason: event.finishReason,
-        outcome: event.outcome.type,
-        ...(event.outcome.type === "corrective" ? { reason: event.outcome.reason, ...event.outcome.loop } : {}),
-        calls: event.calls.length,
-        ...mediaOf(references(event.message.content)),
-        ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
-        ...(event.leftOut === undefined ? {} : { left_out: event.leftOut.map((medium) => ({ ...medium })) }),
-        ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
-      }
+      return completedData(event)
     case "tool_calls_started":
       return { questions: event.questions?.length ?? 0 }
     case "tool_calls_completed":
@@ -273,6 +263,18 @@ const storedData = (event: PhaseEvent): JsonObject => {
       }
   }
 }
+
+const completedData = (event: Extract<PhaseEvent, { readonly type: "model_completed" }>): JsonObject => ({
+  model: event.model,
+  finish_reason: event.finishReason,
+  outcome: event.outcome.type,
+  ...(event.outcome.type === "corrective" ? { reason: event.outcome.reason, ...event.outcome.loop } : {}),
+  calls: event.calls.length,
+  ...mediaOf(references(event.message.content)),
+  ...(event.hosted === undefined ? {} : { hosted: event.hosted.map(hostedEntry) }),
+  ...(event.leftOut === undefined ? {} : { left_out: event.leftOut.map((medium) => ({ ...medium })) }),
+  ...(event.costUsd === undefined ? {} : { cost_usd: event.costUsd })
+})
 
 /** Returns the number of equal messages at the start of two conversations, which need not be recorded again. */
 export const shared = (before: ReadonlyArray<Message>, after: ReadonlyArray<Message>): number =>

@@ -73,15 +73,9 @@ export const make = (options: {
     yield* settle(pending, message)
   })
 
-  // The protocol forbids cancelling the first request. The notification is not awaited, since the server may have
-  // stopped reading.
+  // The protocol forbids cancelling the first request.
   const cancel = ({ id, method }: McpSchema.JsonRpcRequest) =>
-    method === "initialize" || !pending.has(id)
-      ? Effect.void
-      : forkNow(
-          Effect.ignore(Effect.timeoutOption(send(cancelled(id)), Duration.times(limits.cleanUpTimeout, 1 / 5))),
-          () => Effect.void
-        )
+    method === "initialize" || !pending.has(id) ? Effect.void : unawaited(send(cancelled(id)), limits)
 
   return {
     isOpen: Effect.sync(() => !closed),
@@ -113,6 +107,10 @@ export const make = (options: {
     })
   }
 }
+
+/** Sends without waiting for it, since the server may have stopped reading. */
+const unawaited = (send: Effect.Effect<void, McpClientError>, limits: Limits): Effect.Effect<void> =>
+  forkNow(Effect.ignore(Effect.timeoutOption(send, Duration.times(limits.cleanUpTimeout, 1 / 5))), () => Effect.void)
 
 const failAll = (pending: Pending, error: McpClientError): Effect.Effect<void> => {
   const waiting = [...pending.values()]

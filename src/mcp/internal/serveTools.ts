@@ -104,12 +104,12 @@ export const make = Effect.fnUntraced(function* (
     yield* Effect.forkScoped(Effect.repeat(update, Schedule.spaced("1 second")))
   })
 
-  const idle = Effect.sleep("50 millis").pipe(
-    Effect.repeat({ until: () => running === 0 }),
-    Effect.andThen(Effect.sleep("50 millis"))
-  )
-  return { register, isOffered, idle }
+  return { register, isOffered, idle: idleWhen(() => running === 0) }
 })
+
+/** Waits until no call is in progress, and a moment longer for the last response. */
+const idleWhen = (isIdle: () => boolean): Effect.Effect<void> =>
+  Effect.sleep("50 millis").pipe(Effect.repeat({ until: isIdle }), Effect.andThen(Effect.sleep("50 millis")))
 
 const toolOf = ({ annotations, description, inputSchema, name }: Skill.AnySkill): McpSchema.Tool | undefined => {
   const schema = decodeSchema({ ...inputSchema, type: "object" })

@@ -53,11 +53,7 @@ export const open = Effect.fnUntraced(function* (
       HttpClientRequest.setHeader(askFor(server, handshake), "last-event-id", lastEventId)
     )
   const post = (response: McpSchema.JsonRpcResponse) => {
-    const request = HttpClientRequest.post(server.url).pipe(
-      HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
-      HttpClientRequest.bodyText(wellFormedJson(JSON.stringify(response)), "application/json")
-    )
-    const sent = Effect.scoped(HttpClient.withScope(inSession).execute(request))
+    const sent = Effect.scoped(HttpClient.withScope(inSession).execute(responding(server.url, response)))
     return Effect.ignore(Effect.timeoutOption(sent, limits.connectTimeout))
   }
   // In the revision without a handshake, a closed stream cancels its request, and servers send no requests.
@@ -89,6 +85,13 @@ export const open = Effect.fnUntraced(function* (
   const listen = follow({ client: inSession, receivers, post }, askFor(server, handshake))
   return { transport, listen }
 })
+
+/** Returns the request that carries a response to the server. */
+const responding = (url: string, response: McpSchema.JsonRpcResponse) =>
+  HttpClientRequest.post(url).pipe(
+    HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
+    HttpClientRequest.bodyText(wellFormedJson(JSON.stringify(response)), "application/json")
+  )
 
 // A server that rejects a revision by this header is offered the next one, as if it had declined.
 const withVersion = (request: HttpClientRequest.HttpClientRequest, handshake: Handshake.Handshake) =>
