@@ -168,5 +168,9 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "the trace of a caller goes through the door, workers and answers, to agents and servers", [
     "test/traces.test.ts"
   ]),
+  ofFiles(tested, "tools that a page or another service runs, over useChat, AG-UI and A2A", [
+    "test/http/external.test.ts",
+    "test/http/agExternal.test.ts"
+  ]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
 ]

@@ -64,7 +64,7 @@ export interface Options {
  * - The answer is the artifact `answer`. In a stream, the text of each turn replaces that of the turn before. The files
  *   that the agent and its skills make are further artifacts, by their addresses.
  * - A question is a data part `{ callId, name, input, reason }` of the status; a data part `{ approved, callId?,
- *   reason?, input? }` of a message to the task answers it, or its text: `yes`,
+ *   reason?, input? }` of a message to the task answers it, or `{ output }` for an external skill, or its text: `yes`,
  *   `no`, or the value of a form with one text.
  * - A client that leaves a stream does not stop the task.
  * - A list shows the newest 1,000 tasks of the caller with this agent, most recently changed first. The history of a

@@ -58,7 +58,8 @@ export interface Options {
  *   of a new run; other servers leave it to the page. With `state`, a snapshot and its changes at the end of each turn
  *   and of the run are sent.
  * - A page that leaves does not stop the run, unless its `forwardedProps` hold `onLeave: "cancel"`.
- * - Tools and `context` of the page are not passed to the agent.
+ * - A tool of the page that is an external skill of the agent (`Skill.external`) is run by the page, whose next request
+ *   has its result as a tool message. Other tools and the `context` of the page are not passed to the agent.
  *
  * @example
  * const Routes = AgUi.layer().pipe(Layer.provideMerge(HttpKernel.layer({ agents: [librarian] })))
@@ -96,7 +97,17 @@ const framesOf = Effect.fnUntraced(function* (
   const shown: Effect.Effect<Json | undefined, HttpProblem> =
     state === undefined ? Effect.undefined : Effect.map(runs.state(of), ({ context }) => state(context, runs.caller))
   return Stream.suspend(() => {
-    const fold = new AgFold({ threadId, runId, of, after, messages, isReopened, urlOf: (id) => mediaUrl(of, id) })
+    const tools = new Set((request.tools ?? []).map(({ name }) => name))
+    const fold = new AgFold({
+      threadId,
+      runId,
+      of,
+      after,
+      messages,
+      isReopened,
+      tools,
+      urlOf: (id) => mediaUrl(of, id)
+    })
     const opened = Stream.fromEffect(Effect.map(shown, (state) => fold.open(state)))
     const events = runs.follow(of)
     const folded =

@@ -142,15 +142,22 @@ const decide = Effect.fnUntraced(function* (
 const howToAnswer =
   "an answer is yes or no, the text of a form with one text, or a data part { approved, callId?, reason?, input?, values? }"
 
-const Decision = Schema.Struct({
-  approved: Schema.Boolean,
-  /** Default: every open question of the task. */
-  callId: Schema.optionalKey(Schema.String),
-  reason: Schema.optionalKey(Schema.String),
-  input: Schema.optionalKey(Schema.Json),
-  values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
-  dismissed: Schema.optionalKey(Schema.Boolean)
-})
+/** Default of `callId`: every open question of the task. */
+const callId = Schema.optionalKey(Schema.String)
+
+/** A decision about a call, or the result of an external one. */
+const Decision = Schema.Union([
+  Schema.Struct({ output: Schema.Json, callId }),
+  Schema.Struct({ error: Schema.String, callId }),
+  Schema.Struct({
+    approved: Schema.Boolean,
+    callId,
+    reason: Schema.optionalKey(Schema.String),
+    input: Schema.optionalKey(Schema.Json),
+    values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+    dismissed: Schema.optionalKey(Schema.Boolean)
+  })
+])
 
 const contentOf = ({ data, mediaType = "application/octet-stream", raw, text, url }: Part) => {
   if (text !== undefined) return Effect.succeed<Content>(Contents.text(text))

@@ -27,7 +27,7 @@ export const interruptOf = (
   reason: "tool_call",
   message: reason,
   toolCallId: callId,
-  responseSchema: asking === undefined ? responseSchema : replySchema(asking.form),
+  responseSchema: responseSchemaOf(asking),
   ...(asking?.url === undefined ? {} : { url: asking.url })
 })
 
@@ -39,6 +39,20 @@ export const askedBy = (interruptId: string): { readonly runId: string; readonly
   const at = interruptId.indexOf("/")
   return { runId: interruptId.slice(0, Math.max(0, at)), callId: interruptId.slice(at + 1) }
 }
+
+const responseSchemaOf = (asking: Question["asking"]): JsonObject => {
+  if (asking === undefined) return responseSchema
+  return asking.output === undefined ? replySchema(asking.form) : resultSchema(asking.output)
+}
+
+/** Returns the JSON Schema of the result of an external call. */
+const resultSchema = (output: JsonObject): JsonObject => ({
+  type: "object",
+  oneOf: [
+    { properties: { output }, required: ["output"] },
+    { properties: { error: { type: "string" } }, required: ["error"] }
+  ]
+})
 
 const responseSchema = {
   type: "object",

@@ -27,6 +27,8 @@ export interface Options {
   /** The messages of the page, or of the thread that it opens again. */
   readonly messages: ReadonlyArray<JsonObject>
   readonly isReopened: boolean
+  /** The names of the tools that the page runs itself. */
+  readonly tools: ReadonlySet<string>
   /** Returns the address of a stored medium of the run. */
   readonly urlOf: (fileId: string) => string
 }
@@ -110,10 +112,14 @@ export class AgFold {
   }
 
   #endOf(event: RunEvent): AgEvent | undefined {
+    const { tools } = this.#options
     const usage = [...this.#usage].map(([model, usage]) => usageOf(model, usage))
     switch (event.type) {
       case "paused": {
-        const open = questionsIn(event.metadata).filter(({ answer }) => answer === undefined)
+        const asked = questionsIn(event.metadata).filter(({ answer }) => answer === undefined)
+        // The page runs its own tools when the run of the protocol has ended, and begins the next one with their results.
+        const open = asked.filter(({ asking, name }) => asking?.output === undefined || !tools.has(name))
+        if (asked.length > 0 && open.length === 0) return this.#finished({ outcome: { type: "success" }, usage })
         const interrupts = open.map((question) => interruptOf(event.runId, question))
         const outcome = {
           type: "interrupt",

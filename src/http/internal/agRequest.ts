@@ -1,10 +1,12 @@
 /** Decodes requests of AG-UI clients: the new message, the answers to interrupts, and the earlier messages. */
 
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
-import { isEmpty, isJsonObject } from "../../kit/json.ts"
+import * as Bounds from "../../kit/bounds.ts"
+import { isEmpty, isJsonObject, type Json, parseJson, plain } from "../../kit/json.ts"
 import * as Messages from "../../Message.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
@@ -31,6 +33,8 @@ export const AgRequest = Schema.Struct({
   messages: Schema.Array(Message),
   /** The state of the page, which is the context of a new run where the server accepts one. */
   state: Schema.optionalKey(Schema.Json),
+  /** The tools that the page runs itself. The agent has those that are its external skills. */
+  tools: Schema.optionalKey(Schema.NullOr(Schema.Array(Schema.Struct({ name: Schema.String })))),
   resume: Schema.optionalKey(Schema.NullOr(Schema.Array(Resume))),
   forwardedProps: Schema.optionalKey(
     Schema.NullOr(
@@ -63,6 +67,7 @@ export const answer = (
   const { messages, resume } = request
   const last = messages.at(-1)
   if (resume !== undefined && resume !== null && resume.length > 0) return known(decide(runs, request, resume))
+  if (last?.role === "tool") return known(give(runs, request))
   return last?.role === "user" ? known(start(runs, agent, request, last)) : reopen(runs, request)
 }
 
@@ -100,6 +105,30 @@ const decide = Effect.fnUntraced(function* (
   return yield* Conversations.decide(runs, threadId, first, decisions)
 })
 
+/** Gives the results of the tools that the page ran: its last messages. */
+const give = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  { messages, threadId }: AgRequest
+): Effect.fn.Return<Conversations.Answering, HttpProblem> {
+  const head = yield* Conversations.last(runs, threadId)
+  if (head === undefined) return yield* new Invalid({ detail: "no run of the thread waits for a result" })
+  const first = messages.findLastIndex(({ role }) => role !== "tool") + 1
+  const results = messages
+    .slice(first)
+    .flatMap(({ content, error, toolCallId: callId }): Array<Conversations.Decision> => {
+      if (typeof callId !== "string") return []
+      return typeof error === "string" ? [{ callId, error }] : [{ callId, output: valueOf(content) }]
+    })
+  return yield* Conversations.decide(runs, threadId, head.runId, results)
+})
+
+/** Returns the value in the content of a tool message, which is JSON or a text. */
+const valueOf = (content: Json | undefined): Json => {
+  if (typeof content !== "string") return content ?? null
+  const value = parseJson(content, Bounds.jsonDepth)
+  return Result.isSuccess(value) ? plain(value.success) : content
+}
+
 const Payload = Schema.Struct({
   approved: Schema.Boolean,
   reason: Schema.optionalKey(Schema.String),
@@ -107,6 +136,9 @@ const Payload = Schema.Struct({
   values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
   dismissed: Schema.optionalKey(Schema.Boolean)
 })
+
+/** The result of an external call, or its failure. */
+const External = [Schema.Struct({ output: Schema.Json }), Schema.Struct({ error: Schema.String })] as const
 
 const decisionOf = ({
   interruptId,
@@ -116,10 +148,13 @@ const decisionOf = ({
   const { callId } = askedBy(interruptId)
   if (status === "resolved" && typeof payload === "string") return Effect.succeed({ callId, text: payload })
   if (status === "cancelled" || callId === "") return Effect.succeed({ callId, approved: false })
-  return Schema.decodeUnknownEffect(Payload)(payload).pipe(
+  return Schema.decodeUnknownEffect(Schema.Union([Payload, ...External]))(payload).pipe(
     Effect.map((decided) => ({ callId, ...decided })),
     Effect.mapError(
-      () => new Invalid({ detail: "the payload of an answer is { approved, reason?, input?, values? } or a text" })
+      () =>
+        new Invalid({
+          detail: "the payload of an answer is { approved, reason?, input?, values? }, { output }, { error } or a text"
+        })
     )
   )
 }

@@ -54,7 +54,7 @@ const answered = (
   urlOf: UrlOf
 ): Effect.Effect<ReadonlyArray<JsonObject>, HttpProblem> =>
   Effect.map(Stream.runCollect(runs.follow(runId)), (events) => {
-    const whole = { of: runId, after: 0, messages: [], isReopened: false }
+    const whole = { of: runId, after: 0, messages: [], isReopened: false, tools: new Set<string>() }
     const fold = new AgFold({ threadId, runId, ...whole, urlOf: (id) => urlOf(runId, id) })
     for (const event of events) fold.push(event)
     return fold.messages
