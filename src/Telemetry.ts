@@ -199,6 +199,18 @@ export const Telemetry: Context.Reference<TelemetryShape | undefined> = Context.
   { defaultValue: () => undefined }
 )
 
+/**
+ * Whether requests to vendors of models carry the span of the call as `traceparent`. Provide it like the `Tracer`.
+ * Default: false, since vendors take no part in the trace of an application.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const VendorPropagation: Context.Reference<boolean> = Context.Reference<boolean>(
+  "kernai/Telemetry/VendorPropagation",
+  { defaultValue: () => false }
+)
+
 // ---------------------------------------------------------------- constructors
 
 /**

@@ -1,11 +1,23 @@
 /** The trace of a caller, through the HTTP door, workers, resumes and the requests to other services. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Schedule, Schema, Tracer } from "effect"
+import { Effect, Layer, Option, Schedule, Schema, Stream, Tracer } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
-import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  Policy,
+  ProtocolRegistry,
+  RunStore,
+  RunWorker,
+  Skill,
+  SkillRegistry,
+  Telemetry
+} from "kernai"
 import { A2aClient } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import { serve } from "./support/http.ts"
+import { request, vendor } from "./support/provider.ts"
 import { until } from "./support/until.ts"
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", dialect: "tools", skills: "all" })
@@ -124,6 +136,25 @@ describe("the trace of a caller", () => {
       const state = yield* RunStore.RunStore.use((store) => store.load(runId))
       assert.isUndefined(Option.getOrUndefined(state)?.trace)
     }).pipe(Effect.provide(Layer.provideMerge(kernel(MockProvider.make("Done.")), RunStore.layerMemory)))
+  )
+
+  it.effect("goes to vendors of models only where the application wants it", () =>
+    Effect.gen(function* () {
+      const sent: Array<string | undefined> = []
+      const http = HttpClient.make((request) => {
+        sent.push(request.headers["traceparent"])
+        return Effect.succeed(HttpClientResponse.fromWeb(request, new Response("{}", { status: 400 })))
+      })
+      const provider = yield* vendor("anthropic")({}).pipe(Effect.provideService(HttpClient.HttpClient, http))
+      const caller = Tracer.externalSpan({ traceId, spanId, sampled: true })
+      const asked = Effect.withSpan(Effect.exit(Stream.runDrain(provider.stream(request()))), "a call", {
+        parent: caller
+      })
+      yield* asked
+      yield* Effect.provideService(asked, Telemetry.VendorPropagation, true)
+      assert.isUndefined(sent[0])
+      assert.match(sent[1] ?? "", new RegExp(`^00-${traceId}-`))
+    })
   )
 
   it.effect("goes to an agent of another service over A2A", () =>

@@ -95,6 +95,24 @@ describe("the message of a run in a page", () => {
   )
 })
 
+describe("the questions of a message", () => {
+  it("lack those of a call that waits for a time alone", () => {
+    const question = { name: "sleep", input: {}, reason: "Waits" }
+    const metadata = {
+      questions: [
+        { ...question, callId: "timer", asking: { message: "Waits", isTimer: true } },
+        { ...question, callId: "asked" }
+      ]
+    }
+    const scope = { runId: "one", rootRunId: "one", step: 0, depth: 0, taskId: undefined, at: 0, revision: 1 }
+    const chunks = new UiFold({ urlOf: (id) => id }).push({ ...scope, type: "paused", reason: "asks", metadata })
+    assert.deepStrictEqual(
+      chunks.flatMap((chunk) => (chunk.type === "tool-approval-request" ? [chunk["toolCallId"]] : [])),
+      ["asked"]
+    )
+  })
+})
+
 describe("the metadata of a message", () => {
   it.effect("has no cost where no price is known, and tells cached and reasoning tokens", () =>
     Effect.gen(function* () {

@@ -254,7 +254,8 @@ const contentsOf = (output: ReadonlyArray<Content> = []): ReadonlyArray<Content>
 /** Reads the questions of a pause from the journal. */
 export const questionsIn = (metadata: Json): ReadonlyArray<Question> => {
   const questions = isJsonObject(metadata) ? metadata["questions"] : undefined
-  return Array.isArray(questions) ? questions.filter(isQuestion) : []
+  // Nobody is asked by a call that waits for a time alone.
+  return Array.isArray(questions) ? questions.filter(isQuestion).filter(({ asking }) => asking?.isTimer !== true) : []
 }
 
 const isQuestion = (value: unknown): value is Question =>

@@ -27,6 +27,7 @@ import type { ProviderError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Request } from "../../Provider.ts"
 import type { StreamPart } from "../../StreamPart.ts"
+import { VendorPropagation } from "../../Telemetry.ts"
 import * as StreamParts from "../../StreamPart.ts"
 import { patiently } from "./attempts.ts"
 import {
@@ -195,12 +196,12 @@ const noUrl: Pick<Fault, "note"> = { note: "its address is not a URL" }
 /** Returns the host of a request. Everything else in an address may be a secret. */
 const hostOf = (url: string): string => URL.parse(url)?.host ?? "there"
 
-// Redirects are not followed, and trace ids are not sent.
+// Redirects are not followed, and trace ids are sent only if the application wants it.
 const direct = (context: Context.Context<never>): Context.Context<never> =>
   Context.add(context, FetchHttpClient.RequestInit, {
     ...Context.getOrUndefined(context, FetchHttpClient.RequestInit),
     redirect: "manual"
-  }).pipe(Context.add(HttpClient.TracerPropagationEnabled, false))
+  }).pipe(Context.add(HttpClient.TracerPropagationEnabled, Context.get(context, VendorPropagation)))
 
 /** Emits the parts of a reply, one array for each read of the network that brings any. */
 const read = Effect.fnUntraced(function* (
