@@ -1,7 +1,7 @@
 /**
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
- * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, wire, agents, cluster, serve, doors,
+ * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, wire, agents, cluster, longlived, serve, doors,
  * studio, front-door; several, or none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
@@ -18,6 +18,7 @@ const parts: ReadonlyArray<string> = [
   "models",
   "wire",
   "cluster",
+  "longlived",
   "serve",
   "doors",
   "studio",

@@ -13,6 +13,7 @@ import { chat } from "./commands/chatCommand.ts"
 import { doctor } from "./commands/doctorCommand.ts"
 import { evalCommand } from "./commands/evalCommand.ts"
 import { mcpCommand } from "./commands/mcpCommand.ts"
+import { ops } from "./commands/opsCommand.ts"
 import { run } from "./commands/runCommand.ts"
 import { runs } from "./commands/runsCommand.ts"
 import { scenario } from "./commands/scenarioCommand.ts"
@@ -25,7 +26,7 @@ import * as Text from "./terminalText.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`Run agents, store their runs, and inspect them. ${help}`),
-  Command.withSubcommands([run, chat, runs, studio, worker, scenario, evalCommand, mcpCommand, doctor])
+  Command.withSubcommands([run, chat, runs, ops, studio, worker, scenario, evalCommand, mcpCommand, doctor])
 )
 
 /**

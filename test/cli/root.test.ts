@@ -129,7 +129,15 @@ describe("kernai", () => {
       const having = (flag: string) => [...helps.keys()].filter((command) => helps.get(command)?.includes(`  ${flag}`))
       const stored = [...helps.keys()].filter((command) => command.startsWith("runs "))
       const scenarios = ["scenario run", "scenario matrix"]
-      assert.deepStrictEqual(having("--store <store>"), ["run", "chat", ...stored, "studio", "worker", ...scenarios])
+      assert.deepStrictEqual(having("--store <store>"), [
+        "run",
+        "chat",
+        ...stored,
+        "ops",
+        "studio",
+        "worker",
+        ...scenarios
+      ])
       const agents = ["run", "chat", "runs resume", "runs replay", "studio", "worker", "mcp serve"]
       for (const flag of [
         "--agent, -a <file>",

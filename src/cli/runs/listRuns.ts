@@ -113,7 +113,7 @@ const shortened = (id: string, among: ReadonlyArray<Runs.RunHead>): string => {
 }
 
 /** Formats an age: `40 s`, `5 min`, `3 h`, `12 d`. */
-const ageOf = (milliseconds: number): string => {
+export const ageOf = (milliseconds: number): string => {
   const seconds = Math.max(0, Math.floor(milliseconds / 1_000))
   if (seconds < 60) return `${seconds} s`
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`

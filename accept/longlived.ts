@@ -1,0 +1,43 @@
+/**
+ * The promises about runs that live long: whose they are, what a new version of an agent does to them, and how they are
+ * operated.
+ */
+import { type Line, tested } from "./support.ts"
+
+/** The lines, each with the tests that prove it. */
+const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<string>]> = [
+  [
+    "a run without an answer has a status of its own, with the last correction as its reason",
+    "durable/noAnswer",
+    "http/noAnswer"
+  ],
+  [
+    "an approval whose call cannot run as approved is not spent, and aliases find renamed agents and skills",
+    "durable/rollout"
+  ],
+  ["what a deployment would break is listed before it", "Rollout", "cli/runs/checkRuns"],
+  ["another agent does not continue a run, and a call in flight keeps the stricter effects", "durable/ownAgent"],
+  ["the reason of an approval reaches skill and model", "durable/approvalReason"],
+  [
+    "any run at rest is offered again, and a cancellation reports what it ended",
+    "durable/retry",
+    "http/retry",
+    "cli/runs/retryRun"
+  ],
+  [
+    "a replay emits the calls of skills, and replies left over are counted",
+    "testing/replayCalls",
+    "testing/ReplayProvider"
+  ],
+  ["runs that need somebody are counted by need, agent and version", "cli/runs/overview"],
+  ["a run that kills its process fails no neighbour, and is set apart as poisoned", "worker/blame"]
+]
+
+/** Runs the tests of each promise. */
+export const longlived = async (): Promise<ReadonlyArray<Line>> =>
+  promises.map(([line, ...files]) =>
+    tested(
+      line,
+      files.map((file) => `test/${file}.test.ts`)
+    )
+  )

@@ -1,0 +1,42 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { command, final } from "../../support/blocks.ts"
+import { folder } from "../../support/folder.ts"
+import { kernai } from "../support.ts"
+
+const skills = fileURLToPath(new URL("../../fixtures/paySkills", import.meta.url))
+
+describe("kernai ops", () => {
+  it.live("counts the runs that need somebody, by what they need", () =>
+    Effect.gen(function* () {
+      const at = yield* folder
+      const script = join(at, "script.json")
+      const env = { env: { KERNAI_STORE: join(at, "a.db") } }
+      const run = (...replies: ReadonlyArray<string>) => {
+        writeFileSync(script, JSON.stringify(replies))
+        return kernai(["run", "go", "--script", script, "--skills-from", skills], env)
+      }
+      yield* run(final("Done."))
+      assert.include((yield* kernai(["ops"], env)).progress, "no run needs anybody")
+      yield* run(command("pay", { amount: 5 }))
+      yield* run(command("pay", { amount: 6 }))
+      yield* run(command("gone"))
+      const { out } = yield* kernai(["ops", "--json"], env)
+      const groups = out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.deepStrictEqual(
+        groups.map(({ need, reason, runs }) => [need, reason, runs]),
+        [
+          ["waiting", "approval_required", 2],
+          ["failed", null, 1]
+        ]
+      )
+      assert.match((yield* kernai(["ops"], env)).out, /waiting +2 +agent +run_\S+ +\d+ s +approval_required/)
+    })
+  )
+})
