@@ -141,6 +141,12 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(tested, "a page of useChat that is reloaded has the message that it had live", [
     "test/http/uiReload.test.ts"
   ]),
+  ofFiles(tested, "PostgreSQL behind a pooler, over TLS, with two roles and two schemas; SQLite that is read-only", [
+    "test/sql/pooler.test.ts",
+    "test/sql/postgresTls.test.ts",
+    "test/sql/roles.test.ts",
+    "test/cli/readOnlyStore.test.ts"
+  ]),
   ofFiles(tested, "callers and tenants take turns for the places of a worker, and wait in bounded numbers", [
     "test/worker/fairness.test.ts",
     "test/durable/waitingRuns.test.ts"

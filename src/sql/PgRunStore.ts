@@ -2,7 +2,8 @@
  * Keeps runs in PostgreSQL.
  *
  * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers are notified at
- * once of records appended by any process. The package `@effect/sql-pg` is loaded when the layer is built, so other
+ * once of records appended by any process. Behind a pooler that shares connections between transactions, notifications
+ * do not come back: the store finds that out when it is opened, logs a warning and polls. The package `@effect/sql-pg` is loaded when the layer is built, so other
  * applications do not need it.
  *
  * @since 0.1.0
@@ -29,13 +30,17 @@ import * as SqlRunStore from "./SqlRunStore.ts"
  */
 export interface Options {
   /**
-   * The URL of the database, as in `postgres://user:password@host:5432/database`. A missing password is read from the
-   * config `PGPASSWORD`.
+   * The URL of the database, as in `postgres://user:password@host:5432/database?sslmode=verify-full`. A missing password
+   * is read from the config `PGPASSWORD`. TLS is set as for `libpq`, by the parameters `sslmode`, `sslrootcert`,
+   * `sslcert` and `sslkey` or the config `PGSSLMODE`, `PGSSLROOTCERT`, `PGSSLCERT` and `PGSSLKEY`.
    */
   readonly url: Redacted.Redacted
   /** Maximum number of connections, at least 2, of which one listens. Default: 10. */
   readonly maxConnections?: number | undefined
-  /** Interval for finding records that were not announced. Default: 5 seconds. */
+  /**
+   * Interval for finding records that were not announced. Default: 5 seconds, and half a second behind a pooler that
+   * loses announcements.
+   */
   readonly pollInterval?: SqlRunStore.Options["pollInterval"] | undefined
 }
 
@@ -62,6 +67,9 @@ export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
 const make = Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
+    const make = (given: SqlRunStore.Options) =>
+      Effect.provideService(SqlRunStore.make(given), SqlClient.SqlClient, client)
+    if (client.isPooled) return yield* make({ pollInterval: options.pollInterval })
     const listen = client.listen(Tables.channel)
     // The first listener is ready before the store. If it is lost, polling covers the time until the next one.
     const first = Stream.fromQueue(yield* listen)
@@ -72,7 +80,7 @@ const make = Effect.fnUntraced(
       Stream.orDie
     )
     const { pollInterval = "5 seconds" } = options
-    return yield* SqlRunStore.make({ pollInterval, changes }).pipe(Effect.provideService(SqlClient.SqlClient, client))
+    return yield* make({ pollInterval, changes })
   },
   Effect.catchTag("SqlError", failed("open"))
 )

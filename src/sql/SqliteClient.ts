@@ -23,8 +23,10 @@ import type { Connection } from "effect/sql/SqlConnection"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
-import { closeSync, openSync } from "node:fs"
+import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs"
+import { dirname } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
+import { pathToFileURL } from "node:url"
 import { watch } from "./internal/sameFiles.ts"
 import { isInTransaction, toInput, toSqlError } from "./internal/sqlite.ts"
 import { type Read, raw, rows, Statements, values } from "./internal/statements.ts"
@@ -71,7 +73,8 @@ export interface SqliteClient extends Client.SqlClient {
  * are refused. An INTEGER beyond 2^53 is an error unless `SqlClient.SafeIntegers` is on. Text keeps U+0000, although
  * SQL's `length` stops there, as do readers under Node 22 and early 24. These versions do not support numbered
  * parameters (`?1`): write `?`. A lone surrogate becomes U+FFFD, as in PostgreSQL, so encode text from outside before
- * using it as a key. `raw` of a statement without rows returns `{ changes, lastInsertRowid }`. `stream` reads all rows
+ * using it as a key. A file that this process may not write, on a read-only mount for instance, can be read; without its
+ * log if that cannot be read there. `raw` of a statement without rows returns `{ changes, lastInsertRowid }`. `stream` reads all rows
  * at once, so its consumer may run queries.
  *
  * @category constructors
@@ -82,11 +85,13 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
   const { busyTimeout = "5 seconds", filename, synchronous = "full" } = options
   const unopened = toSqlError(`open ${filename}`, `${filename}: `)
-  const db = yield* Effect.acquireRelease(Effect.try({ try: () => opened(filename), catch: unopened }), (db) =>
-    Effect.sync(() => db.isOpen && db.close())
+  const canWrite = isWritable(filename)
+  const db = yield* Effect.acquireRelease(
+    Effect.try({ try: () => (canWrite ? opened(filename) : readable(filename)), catch: unopened }),
+    (db) => Effect.sync(() => db.isOpen && db.close())
   )
   const patiently = waiting(db, busyTimeout)
-  yield* patiently(Effect.try({ try: () => db.exec(pragmas(synchronous)), catch: unopened }))
+  if (canWrite) yield* patiently(Effect.try({ try: () => db.exec(pragmas(synchronous)), catch: unopened }))
   const statements = new Statements(db)
   const missing = watch(filename)
   const connection = connect(db, statements, missing, patiently)
@@ -129,9 +134,45 @@ const opened = (filename: string): DatabaseSync => {
   return new DatabaseSync(filename)
 }
 
+/** Returns whether a database can be written: its file, and the folder for its log. A missing file can be created. */
+const isWritable = (filename: string): boolean => {
+  if (isUnnamed(filename) || !existsSync(filename)) return true
+  try {
+    accessSync(filename, constants.W_OK)
+    accessSync(dirname(filename), constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Opens a database to read it: with its log if that is possible, and otherwise as a file that does not change. */
+const readable = (filename: string): DatabaseSync => {
+  try {
+    return readOnly(filename)
+  } catch {
+    return readOnly(new URL(`${pathToFileURL(filename).href}?immutable=1`))
+  }
+}
+
+const readOnly = (location: string | URL): DatabaseSync => {
+  const db = new DatabaseSync(location, { readOnly: true })
+  try {
+    // Reading the tables opens the log.
+    db.exec("SELECT 1 FROM sqlite_schema")
+    return db
+  } catch (cause) {
+    db.close()
+    throw cause
+  }
+}
+
+const isUnnamed = (filename: string): boolean =>
+  filename === "" || filename === ":memory:" || filename.startsWith("file:")
+
 /** Creates the file of a database, readable by its owner only. SQLite gives its other files the same permissions. */
 const makePrivate = (filename: string): void => {
-  if (filename === "" || filename === ":memory:" || filename.startsWith("file:")) return
+  if (isUnnamed(filename)) return
   try {
     closeSync(openSync(filename, "ax", 0o600))
   } catch {

@@ -149,8 +149,8 @@ describe("kernai", () => {
       }
       const servers = ["list", "call", "doctor", "sign-in", "approve"].map((name) => `mcp ${name}`)
       assert.includeMembers(having("--mcp <file>"), [...agents, ...servers])
-      // Groups of commands have no flags, a chat is a conversation, and an export is JSON or a page.
-      const silent = ["", "runs", "scenario", "mcp", "chat", "runs export"]
+      // Groups of commands have no flags, a chat is a conversation, an export is JSON or a page, and SQL is SQL.
+      const silent = ["", "runs", "scenario", "mcp", "store", "chat", "runs export", "store sql"]
       assert.deepStrictEqual(
         having("--json"),
         [...helps.keys()].filter((command) => !silent.includes(command))

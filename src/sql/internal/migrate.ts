@@ -9,19 +9,57 @@
 import * as Effect from "effect/Effect"
 import * as Migrator from "effect/sql/Migrator"
 import * as SqlClient from "effect/sql/SqlClient"
-import { isSqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { StoreError } from "../../KernelError.ts"
 import { failed, orLost } from "./sqlFault.ts"
 
+/** The migrations of a table, in order. A name begins with a number. */
+type Migrations = { readonly [name: string]: ReadonlyArray<string> }
+
+/** The last migration of a database, and the last one that contracted its tables. */
+interface Last {
+  readonly migration: number
+  readonly contraction: number
+}
+
 /**
  * Runs the statements of each migration that has not run yet, and records it in a table. Fails for tables that a newer
- * version contracted.
+ * version contracted. Tables that are up to date are only read, since a role may have no right to change them, and a
+ * file may be on a read-only mount.
  */
 export const migrate = (
   sql: SqlClient.SqlClient,
   table: string,
-  migrations: { readonly [name: string]: ReadonlyArray<string> }
-): Effect.Effect<void, StoreError> =>
+  migrations: Migrations
+): Effect.Effect<void, StoreError> => {
+  const latest = Object.keys(migrations).length
+  const last = lastOf(sql, table)
+  const found = Effect.catchIf(
+    last,
+    // There is no such table yet.
+    ({ isRetryable }) => !isRetryable,
+    () => Effect.succeed<Last>({ migration: 0, contraction: 0 })
+  )
+  return Effect.catchTag(found, "SqlError", failed("open")).pipe(
+    Effect.flatMap((found) =>
+      found.migration >= latest
+        ? Effect.succeed(found)
+        : Effect.andThen(run(sql, table, migrations), Effect.catchTag(last, "SqlError", failed("open")))
+    ),
+    Effect.flatMap(({ contraction }) => notNewer(contraction, latest))
+  )
+}
+
+const lastOf = (sql: SqlClient.SqlClient, table: string): Effect.Effect<Last, SqlError> =>
+  Effect.map(
+    sql<{ readonly id: number; readonly name: string }>`SELECT migration_id AS id, name FROM ${sql(table)}`,
+    (rows) => ({
+      migration: Math.max(0, ...rows.map(({ id }) => id)),
+      contraction: Math.max(0, ...rows.map(({ id, name }) => (name.startsWith("contract") ? id : 0)))
+    })
+  )
+
+const run = (sql: SqlClient.SqlClient, table: string, migrations: Migrations): Effect.Effect<unknown, StoreError> =>
   Migrator.make({})({
     table,
     loader: Migrator.fromRecord(
@@ -34,18 +72,13 @@ export const migrate = (
     )
   }).pipe(
     orLost,
-    Effect.andThen(
-      sql<{ last: number | null }>`
-        SELECT max(migration_id) AS last FROM ${sql(table)} WHERE name LIKE 'contract%'`
-    ),
     Effect.provideService(SqlClient.SqlClient, sql),
     Effect.catchTag("SqlError", failed("open")),
     Effect.catchTag("MigrationError", ({ cause, message }) =>
       isSqlError(cause)
         ? failed("open")(cause)
         : Effect.fail(new StoreError({ operation: "open", reason: "unavailable", detail: message }))
-    ),
-    Effect.flatMap(([row]) => notNewer(row?.last ?? 0, Object.keys(migrations).length))
+    )
   )
 
 const notNewer = (last: number, latest: number): Effect.Effect<void, StoreError> =>

@@ -11,7 +11,8 @@ import * as Config from "effect/Config"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import type * as Queue from "effect/Queue"
+import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
 import type * as Reactivity from "effect/reactivity/Reactivity"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -21,15 +22,18 @@ import type { Connection } from "effect/sql/SqlConnection"
 import { SqlError, StatementTimeoutError, UnknownError } from "effect/sql/SqlError"
 import type * as Stream from "effect/Stream"
 import { forkNow } from "../../kit/foreignCode.ts"
+import { randomId } from "../../kit/randomId.ts"
 import { StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
+import { tlsOf } from "./postgresTls.ts"
 import { wordsOf } from "./sqlFault.ts"
 
 /** Options of the connection. */
 export interface Options {
   /**
-   * The URL of the database, as in `postgres://user:password@host:5432/database`. A missing password is read from the
-   * config `PGPASSWORD`.
+   * The URL of the database, as in `postgres://user:password@host:5432/database?sslmode=verify-full`. A missing password
+   * is read from the config `PGPASSWORD`. TLS is set as for `libpq`, by the parameters `sslmode`, `sslrootcert`,
+   * `sslcert` and `sslkey` or the config `PGSSLMODE`, `PGSSLROOTCERT`, `PGSSLCERT` and `PGSSLKEY`.
    */
   readonly url: Redacted.Redacted
   /** Maximum number of connections, at least 1. Default: 2. */
@@ -43,6 +47,8 @@ type Listen = (
 /** A client that can also listen. */
 interface Client extends SqlClient.SqlClient {
   readonly listen: Listen
+  /** Whether notifications are lost, because a pooler shares connections between transactions. */
+  readonly isPooled: boolean
 }
 
 /** Creates a client of `maxConnections` connections, or `usual` ones by default. `listening` of them only listen. */
@@ -62,8 +68,10 @@ export const make = Effect.fnUntraced(
     })
     const { appendTimeout } = yield* Limits
     const limit = 6 * Duration.toMillis(appendTimeout)
+    const url = yield* withPassword(options.url)
     const way = {
-      url: yield* withPassword(options.url),
+      url,
+      ssl: yield* tlsOf(Redacted.value(url)),
       applicationName: "kernai",
       maxMessageSize: LONGEST,
       // A listening connection sends nothing, and would otherwise never notice that its server is gone.
@@ -73,7 +81,15 @@ export const make = Effect.fnUntraced(
     // An append, an announcement and a query for cancellations need one each. If opened together on demand, one may
     // wait forever.
     const few = Math.max(1, Math.min(3, most))
-    const pool = yield* PgPool.make({ ...way, minConnections: few, maxConnections: Math.max(1, most) })
+    const isPooled = !(yield* isNotified(PgConnection.make({ ...way, prepare: false }), limit))
+    if (isPooled) yield* Effect.logWarning(pooled)
+    // A statement that was prepared by name may be unknown to the next connection of a pooler.
+    const pool = yield* PgPool.make({
+      ...way,
+      prepare: !isPooled,
+      minConnections: few,
+      maxConnections: Math.max(1, most)
+    })
     // The outcome of an abandoned statement is unknown, and its connection may be inside a transaction.
     const speak = (session: Effect.Success<typeof pool.reserve>) =>
       connectionOf(session, within(limit, pool.invalidate(session)))
@@ -84,7 +100,7 @@ export const make = Effect.fnUntraced(
       compiler: PgClient.makeCompiler(),
       driver: "pg",
       spanAttributes: [["db.system.name", "postgresql"]],
-      prepareTransactionControls: true,
+      prepareTransactionControls: !isPooled,
       commit,
       releaseSavepoint: (name) => `RELEASE SAVEPOINT ${name}`
     })
@@ -94,7 +110,7 @@ export const make = Effect.fnUntraced(
       const session = yield* PgConnection.make(way)
       return yield* within(limit, Effect.void)(Scope.provide(session.listen(channel), scope))
     })
-    return Object.assign(client, { listen })
+    return Object.assign(client, { listen, isPooled })
   },
   Effect.catchTag("SqlError", (error) => Effect.fail(unavailable(wordsOf(error))))
 )
@@ -114,6 +130,25 @@ export const unavailable = (detail: string): StoreError =>
   new StoreError({ operation: "open", reason: "unavailable", detail })
 
 // ---------------------------------------------------------------- helpers
+
+const pooled =
+  "notifications of PostgreSQL do not come back, as behind a pooler that shares connections between transactions: " +
+  "changes of other processes are polled for, and statements are not prepared by name"
+
+/** Returns whether a connection that listens is notified by another one. */
+const isNotified = (
+  connect: Effect.Effect<Pick<Session, "query"> & { readonly listen: Listen }, SqlError, Scope.Scope>,
+  limit: number
+): Effect.Effect<boolean, SqlError> =>
+  Effect.gen(function* () {
+    const channel = `kernai_${randomId(yield* Random.Random)}`
+    const { listen } = yield* connect
+    const scope = yield* Scope.Scope
+    const notices = yield* within(limit, Effect.void)(Scope.provide(listen(channel), scope))
+    const { query } = yield* connect
+    yield* within(limit, Effect.void)(query("SELECT pg_notify($1, '')", [channel], false))
+    return Option.isSome(yield* Effect.timeoutOption(Queue.take(notices), "2 seconds"))
+  }).pipe(Effect.scoped)
 
 /** The maximum bytes of a row: several times those of a record with the longest reply. */
 const LONGEST = 256 * 1024 * 1024
