@@ -113,7 +113,9 @@ const bundle = async (room, folder, bundleOptions) => {
       onLoad({ filter: /./, namespace: "room" }, ({ path }) => ({ contents: reexport(path, folder) }))
     }
   }
-  const { outputFiles } = await build({ ...options, ...bundleOptions, plugins: [rooms] })
+  // What a room loads lazily stands beside its file, from which the paths to other rooms are counted.
+  const chunkNames = `${folder}/[name]-[hash]`
+  const { outputFiles } = await build({ ...options, chunkNames, ...bundleOptions, plugins: [rooms] })
   for (const { path, text } of outputFiles) write(path, path.endsWith(".map") ? byLine(text) : markCalls(text))
 }
 
@@ -134,10 +136,7 @@ for (const room of ["heart", ...doors]) {
   const stdin = { contents: everythingOf(room), resolveDir: src, sourcefile: `${room}.ts` }
   await bundle(room, posix.dirname(file), { stdin, entryNames: file })
 }
-await bundle("cli", "cli", {
-  entryPoints: [{ in: "src/cli/main.ts", out: "cli/main" }],
-  chunkNames: "cli/[name]-[hash]"
-})
+await bundle("cli", "cli", { entryPoints: [{ in: "src/cli/main.ts", out: "cli/main" }] })
 for (const file of modules) write(inDist(file), reexport(file, posix.dirname(file)))
 for (const file of files.filter(isIndex)) {
   const { code } = await transform(readFileSync(join(src, file), "utf8"), { loader: "ts" })
