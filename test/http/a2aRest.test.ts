@@ -3,7 +3,7 @@ import { Role, type Task, TaskState } from "@a2a-js/sdk"
 import { type Client, ClientFactory, JsonRpcTransportFactory, RestTransportFactory } from "@a2a-js/sdk/client"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
-import { Agent, Media, Model, Policy, Skill } from "kernai"
+import { Agent, Media, Model, Policy, Program, Skill } from "kernai"
 import { A2a } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import { serve as serveHttp, type Setup } from "../support/http.ts"
@@ -153,6 +153,16 @@ describe("the REST binding of A2A", () => {
       assert.strictEqual(stateOf(asked), "TASK_STATE_INPUT_REQUIRED")
       const answered = yield* send(client, text("yes", asked.id))
       assert.deepStrictEqual(partsOf(answered), [{ type: "text", value: "Paid.", mediaType: "" }])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is told that a task is at work while it waits for a time alone", () =>
+    Effect.gen(function* () {
+      const later = Program.make("later", { run: () => Effect.as(Program.sleep("1 hour"), "Done.") })
+      const { url } = yield* serve({ agent: later })
+      const { client } = yield* clientOf(url)
+      const task = yield* send(client, text("Wait."))
+      assert.strictEqual(stateOf(task), "TASK_STATE_WORKING")
     }).pipe(Effect.scoped)
   )
 

@@ -8,7 +8,7 @@ import type * as Contents from "../../Content.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import * as Messages from "../../Message.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import { artifactOf, asking, failure, fileOf, messageOf, statusOf, type TaskIds } from "./a2aTask.ts"
+import { artifactOf, failure, fileOf, statusOf, type TaskIds, waiting } from "./a2aTask.ts"
 import { outward } from "./shownEvents.ts"
 import { wordOf } from "./uiChunk.ts"
 import { questionsIn, UiFold } from "./uiFold.ts"
@@ -57,8 +57,7 @@ export class A2aFold {
         return [this.#status(statusOf("WORKING", at))]
       case "paused": {
         const questions = questionsIn(event.metadata).filter(({ answer }) => answer === undefined)
-        const message = messageOf(this.#ids, at, asking(questions, event.reason))
-        return [this.#status(statusOf("INPUT_REQUIRED", at, message))]
+        return [this.#status(waiting(this.#ids, at, questions, event.reason))]
       }
       case "run_completed":
         return [this.#artifact(this.#answer, false, true, this.#sources), this.#status(statusOf("COMPLETED", at))]

@@ -99,12 +99,18 @@ const shown = (sources: ReadonlyArray<Source>): ReadonlyArray<JsonObject> => {
 }
 
 /** Returns the parts of a question: a text for people, and the call for programs, which answer it by its `callId`. */
-export const asking = (questions: ReadonlyArray<Question>, reason: string): ReadonlyArray<Json> => [
+const asking = (questions: ReadonlyArray<Question>, reason: string): ReadonlyArray<Json> => [
   { text: questions.length === 0 ? reason : questions.map((question) => question.reason).join("\n") },
   ...questions.map(({ asking, callId, input, name, reason }) => ({
     data: { callId, name, input, reason, ...(asking === undefined ? {} : { asking: { ...asking } }) }
   }))
 ]
+
+/** Creates the status of a waiting task. One that waits for a time alone asks nobody, and continues by itself. */
+export const waiting = (ids: TaskIds, at: number, questions: ReadonlyArray<Question>, reason: string): JsonObject =>
+  questions.length === 0 && reason === "approval_required"
+    ? statusOf("WORKING", at)
+    : statusOf("INPUT_REQUIRED", at, messageOf(ids, at, asking(questions, reason)))
 
 /** Creates the status of a failed task. */
 export const failure = (ids: TaskIds, at: number, { message }: ErrorInfo): JsonObject =>
@@ -198,9 +204,7 @@ const standing = (
     case "interrupted":
       return Effect.succeed(statusOf("WORKING", at))
     case "waiting":
-      return Effect.map(runs.questions(runId), (questions) =>
-        statusOf("INPUT_REQUIRED", at, messageOf(ids, at, asking(questions, status.reason ?? "")))
-      )
+      return Effect.map(runs.questions(runId), (questions) => waiting(ids, at, questions, status.reason ?? ""))
     case "completed":
       return Effect.succeed(statusOf("COMPLETED", at))
     case "cancelled":
