@@ -101,8 +101,9 @@ const parts = AddedParts.of(Policy)
  * @since 0.1.0
  */
 export const rules = (rules: Rules): Result.Result<PolicyShape, ConfigInvalid> =>
-  Result.map(compile(rules), ({ decide, visible }) => ({
+  Result.map(compile(rules), ({ decide, ruleOf, visible }) => ({
     visible,
+    ruleOf,
     authorize: (call) => Effect.sync(() => decide(call))
   }))
 
@@ -131,6 +132,10 @@ export const combine: {
   if (a === undefined || b === undefined || a === b) return a ?? b
   return {
     visible: (name, scope) => shows(a, name, scope) && shows(b, name, scope),
+    ruleOf: (call) => {
+      const rules = [a.ruleOf?.(call), b.ruleOf?.(call)].filter((rule) => rule !== undefined)
+      return rules.length === 0 ? undefined : rules.join(", ")
+    },
     authorize: (call) =>
       Effect.flatMap(askPolicy(a, call), (first) =>
         first._tag === "Denied"

@@ -12,6 +12,7 @@ import * as Calls from "../../Call.ts"
 import { ExtensionFailed } from "../../KernelError.ts"
 import type { Decision } from "../../Policy.ts"
 import * as Policy from "../../Policy.ts"
+import type { PhaseEvent } from "../../RunRecord.ts"
 import type { CallChange, Question } from "../../RunState.ts"
 import type { Json } from "../../kit/json.ts"
 import { attempt, inTime, logIgnored } from "../../kit/foreignCode.ts"
@@ -50,6 +51,7 @@ export const reviewAll = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
     }
   }
   const questions: Array<Question> = []
+  const decisions: Array<PolicyDecision> = []
   if (run.policy !== undefined) {
     yield* flush(run)
     const judged: Array<Call> = []
@@ -57,6 +59,7 @@ export const reviewAll = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
       const verdict = yield* judge(run, call)
       judged.push(verdict.call)
       isRewritten ||= verdict.call !== call
+      if (verdict.decision !== undefined) decisions.push(decisionOf(call, verdict.decision))
       if (verdict.question !== undefined) questions.push(verdict.question)
     }
     calls = judged
@@ -64,7 +67,8 @@ export const reviewAll = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   const started: Draft = {
     type: "tool_calls_started",
     ...(isRewritten ? { calls } : {}),
-    ...(questions.length === 0 ? {} : { questions })
+    ...(questions.length === 0 ? {} : { questions }),
+    ...(decisions.length === 0 ? {} : { decisions })
   }
   const open = unanswered(questions)
   if (open.length === 0) return record(run, started)
@@ -72,6 +76,17 @@ export const reviewAll = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   commit(run, "phase", [started, { type: "paused", reason: "approval_required", metadata }], {})
   yield* observePause(run, "approval_required", metadata)
 })
+
+type PolicyDecision = NonNullable<Extract<PhaseEvent, { readonly type: "tool_calls_started" }>["decisions"]>[number]
+
+const decisionOf = ({ callId }: Call, { _tag, reason, rule }: Decision): PolicyDecision => ({
+  callId,
+  decision: decisionWords[_tag],
+  ...(rule === undefined ? {} : { rule }),
+  ...(reason === undefined ? {} : { reason })
+})
+
+const decisionWords = { Allowed: "allowed", Confirm: "confirm", Denied: "denied" } as const
 
 /** Checks the calls that a hook returns. A hook can rewrite, drop and reorder calls, but not add any. */
 const declared = (
@@ -112,6 +127,8 @@ export const questionMetadata = (open: ReadonlyArray<Question>): Json => ({
  */
 interface Judgement {
   readonly call: Call
+  /** Absent if no policy was asked. */
+  readonly decision?: Decision
   readonly question?: Question
 }
 
@@ -131,7 +148,14 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
     const skill = kind === "skill" ? Option.getOrUndefined(run.skills.find(name ?? "")) : undefined
     // A call by an earlier name of its skill is judged by the name that rules know now.
     const policyCall = { ...policyScope(run), callId, name: skill?.name ?? name ?? "", kind, input, effects }
-    return skill === undefined ? askPolicy(policy, policyCall) : askAboutSkill(policy, policyCall, skill, run.limits)
+    const asked =
+      skill === undefined ? askPolicy(policy, policyCall) : askAboutSkill(policy, policyCall, skill, run.limits)
+    return Effect.map(asked, (decision) =>
+      withRule(
+        decision,
+        attempt(() => policy.ruleOf?.(policyCall), undefined)
+      )
+    )
   }
   const judged = Effect.suspend(() => {
     const skill = skillCallOf(run, call)
@@ -145,9 +169,12 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
   return run.restore(Effect.catchCause(judged, denied))
 }
 
+const withRule = (decision: Decision, rule: string | undefined): Decision =>
+  rule === undefined || decision.rule !== undefined ? decision : { ...decision, rule }
+
 /** Turns a decision into a judgement. A skill that cannot run anyway is denied without asking a person. */
 const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
-  if (decision._tag === "Allowed") return { call }
+  if (decision._tag === "Allowed") return { call, decision }
   if (decision._tag === "Confirm" && call.kind === "skill") {
     const skill = runnable(run, call)
     if (Result.isFailure(skill)) return judgement(run, call, Policy.denied(skill.failure.message))
@@ -159,6 +186,7 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
     const { by, within } = decision
     return {
       call,
+      decision,
       question: {
         ...question,
         ...(within === undefined ? {} : { answerBy: now(run) + Duration.toMillis(within) }),
@@ -166,7 +194,7 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
       }
     }
   }
-  return { call, question: { ...question, answer: { callId, approved: false, reason, by: "policy" } } }
+  return { call, decision, question: { ...question, answer: { callId, approved: false, reason, by: "policy" } } }
 }
 
 // ---------------------------------------------------------------- one call

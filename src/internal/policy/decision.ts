@@ -25,11 +25,13 @@ import { Answerers, type Scope } from "../../Caller.ts"
  * @since 0.1.0
  */
 export type Decision =
-  | { readonly _tag: "Allowed"; readonly reason?: string | undefined }
-  | { readonly _tag: "Denied"; readonly reason: string }
+  | { readonly _tag: "Allowed"; readonly reason?: string | undefined; readonly rule?: string | undefined }
+  | { readonly _tag: "Denied"; readonly reason: string; readonly rule?: string | undefined }
   | {
       readonly _tag: "Confirm"
       readonly reason: string
+      /** The name of the rule that decided, for the journal. */
+      readonly rule?: string | undefined
       /** How long a person has to answer. After that the call is declined. */
       readonly within?: Duration.Duration | undefined
       /** Rules about who may answer; each must admit the caller. Absent: everyone who may see the run. */
@@ -62,6 +64,8 @@ export interface PolicyShape {
   /** Returns whether the model sees the skill or protocol of this name. A hidden one cannot be called. */
   readonly visible?: ((name: string, scope: Scope) => boolean) | undefined
   readonly authorize: (call: PolicyCall) => Effect.Effect<Decision>
+  /** Returns the name of the rule that decides about a call, for the journal. A `rule` of the decision comes before it. */
+  readonly ruleOf?: ((call: PolicyCall) => string | undefined) | undefined
 }
 
 /**
@@ -194,6 +198,7 @@ const answerersGuard = lazily(() => Schema.is(Schema.Array(Answerers)))
 const isDecision = (value: unknown): boolean => {
   if (typeof value !== "object" || value === null || !("_tag" in value)) return false
   const reason = "reason" in value ? value.reason : undefined
+  if ("rule" in value && value.rule !== undefined && typeof value.rule !== "string") return false
   switch (value._tag) {
     case "Allowed":
       return reason === undefined || typeof reason === "string"

@@ -17,6 +17,8 @@ import * as Pattern from "../../kit/pattern.ts"
 const maxRules = 1_000
 
 interface Compiled {
+  /** Its place among the rules, such as `deny[0]`. */
+  readonly path: string
   readonly fitsName: Pattern.Matcher
   readonly where: ReadonlyArray<readonly [argument: string, matches: Pattern.Matcher]>
   readonly reason: string | undefined
@@ -33,7 +35,7 @@ interface Book {
 export const compile = (
   rules: Rules
 ): Result.Result<
-  Pick<Required<PolicyShape>, "visible"> & { readonly decide: (call: PolicyCall) => Decision },
+  Pick<Required<PolicyShape>, "visible" | "ruleOf"> & { readonly decide: (call: PolicyCall) => Decision },
   ConfigInvalid
 > => {
   const spend = Pattern.budget()
@@ -53,7 +55,8 @@ export const compile = (
       visible: (name: string) => !isHidden(name),
       // A hidden callable cannot be called by guessing its name.
       decide: (call: PolicyCall): Decision =>
-        isHidden(call.name) ? { _tag: "Denied", reason: "not available" } : decide(book, outcomes, call)
+        isHidden(call.name) ? { _tag: "Denied", reason: "not available" } : decide(book, outcomes, call),
+      ruleOf: (call: PolicyCall) => (isHidden(call.name) ? "hide" : (deciding(book, call)?.rule.path ?? "default"))
     }
   })
 }
@@ -65,6 +68,7 @@ const compileRule = (path: string, rule: Rule, spend: Pattern.Budget): Result.Re
   Result.gen(function* () {
     const entries = rule.where === undefined ? [] : isMap(rule.where) ? [...rule.where] : Object.entries(rule.where)
     return {
+      path,
       fitsName: yield* named(`${path}.tool`, Pattern.glob(rule.tool, spend)),
       where: yield* all(
         entries.map(([argument, source]) =>
@@ -98,14 +102,28 @@ const defaults = (word: NonNullable<Rules["default"]>): Outcomes => {
     : { read: word, idempotent: word, write: word }
 }
 
+/** Returns the first rule that selects a call, and its outcome. */
+const deciding = (book: Book, call: PolicyCall): { readonly rule: Compiled; readonly outcome: Outcome } | undefined => {
+  const denies = book.deny.find((rule) => fits(rule, call, "some"))
+  if (denies !== undefined) return { rule: denies, outcome: "deny" }
+  const confirms = book.confirm.find((rule) => fits(rule, call, "some"))
+  if (confirms !== undefined) return { rule: confirms, outcome: "confirm" }
+  const allows = book.allow.find((rule) => fits(rule, call, "every"))
+  return allows === undefined ? undefined : { rule: allows, outcome: "allow" }
+}
+
 const decide = (book: Book, outcomes: Outcomes, call: PolicyCall): Decision => {
   const { name } = call
-  const denies = book.deny.find((rule) => fits(rule, call, "some"))
-  if (denies !== undefined) return { _tag: "Denied", reason: denies.reason ?? `'${name}' is denied by a rule` }
-  const confirms = book.confirm.find((rule) => fits(rule, call, "some"))
-  if (confirms !== undefined) return { _tag: "Confirm", reason: confirms.reason ?? `'${name}' has to be confirmed` }
-  const allows = book.allow.find((rule) => fits(rule, call, "every"))
-  if (allows !== undefined) return allows.reason === undefined ? allowed : { _tag: "Allowed", reason: allows.reason }
+  const found = deciding(book, call)
+  const reason = found?.rule.reason
+  switch (found?.outcome) {
+    case "deny":
+      return { _tag: "Denied", reason: reason ?? `'${name}' is denied by a rule` }
+    case "confirm":
+      return { _tag: "Confirm", reason: reason ?? `'${name}' has to be confirmed` }
+    case "allow":
+      return reason === undefined ? allowed : { _tag: "Allowed", reason }
+  }
   switch (outcomes[call.effects]) {
     case "allow":
       return allowed

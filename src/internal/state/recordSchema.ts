@@ -21,6 +21,15 @@ const event = <const Type extends string, F extends Schema.Struct.Fields>(type: 
 
 const strings = lazily(() => Schema.Array(Schema.String))
 
+const policyDecision = lazily(() =>
+  Schema.Struct({
+    callId: Messages.ownId(),
+    decision: Schema.Literals(["allowed", "confirm", "denied"]),
+    rule: Schema.optionalKey(Schema.String),
+    reason: Schema.optionalKey(Schema.String)
+  })
+)
+
 /** The schemas of the phase events, without their scope. Their fields are in the order of the journal. */
 export const events = {
   run_started: perObject((content: ContentCodec) =>
@@ -107,7 +116,9 @@ export const events = {
     event("tool_calls_started", {
       /** The calls that a hook put in place of the model's, if it did. */
       calls: Schema.optionalKey(Schema.Array(Calls.call())),
-      questions: Schema.optionalKey(Schema.Array(question()))
+      questions: Schema.optionalKey(Schema.Array(question())),
+      /** What a policy decided about each call it was asked about, and by which of its rules. */
+      decisions: Schema.optionalKey(Schema.Array(policyDecision()))
     })
   ),
   tool_call_started: perObject((content: ContentCodec) =>

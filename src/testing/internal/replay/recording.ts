@@ -276,6 +276,10 @@ const essence = (event: PhaseEvent): object => {
       const { changed: _changed, offered: _offered, spent: _spent, ...prepared } = rest
       return prepared
     }
+    case "tool_calls_started": {
+      const { decisions: _decisions, ...calls } = rest
+      return calls
+    }
     case "run_completed": {
       const { reason, ...completed } = rest
       return rest.source === "max_turns" ? completed : { ...completed, reason }
