@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import type { SqlClient } from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
+import { ConstraintError, SqlError } from "effect/sql/SqlError"
 import * as RunCodec from "../../RunCodec.ts"
 import type { SqliteClient } from "../SqliteClient.ts"
 import * as Tables from "./runTables.ts"
@@ -36,6 +36,11 @@ const create = Effect.fnUntraced(function* (
   { format, id, status }: Tables.Row,
   { chunks, labels, ...origin }: Tables.Origin
 ) {
+  // The chunks were looked for before the transaction, and another process may have removed them since.
+  const needed = chunks[0] === undefined ? origin.history : chunks[0].before
+  if (needed !== null && (yield* sql`SELECT 1 FROM kernai_histories WHERE id = ${needed}`).length === 0) {
+    return yield* Effect.fail(lost)
+  }
   for (const chunk of chunks) {
     yield* sql`INSERT INTO kernai_histories ${sql.insert({ ...chunk })} ON CONFLICT (id) DO NOTHING`
   }
@@ -74,6 +79,15 @@ const remember = (sql: SqlClient, { id, words }: Tables.Row): Effect.Effect<unkn
     : sql`
         INSERT INTO kernai_words (run, body) SELECT run, ${words} FROM kernai_runs WHERE id = ${id}
         ON CONFLICT (run) DO UPDATE SET body = excluded.body`
+
+/** What a foreign key would say, which most clients of SQLite do not enforce. */
+const lost = new SqlError({
+  reason: new ConstraintError({
+    cause: new Error("a chunk of its earlier messages was removed"),
+    message: "a chunk of its earlier messages was removed",
+    operation: "append"
+  })
+})
 
 const refused = "refused" as const
 
