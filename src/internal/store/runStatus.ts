@@ -42,16 +42,13 @@ const unanswered: ReadonlySet<string> = new Set(["EmptyReplies", "CutReplies", "
 const refused: ReadonlySet<unknown> = new Set(["content_filter", "refusal"])
 
 /** Returns whether a run has ended for good, so that no worker continues it and no follower waits for it. */
-export const isEnded = (status: Ending): boolean =>
+export const isEnded = (status: {
+  readonly type: RunStatus["type"]
+  readonly error?: { readonly tag: string }
+}): boolean =>
   status.type === "completed" ||
   status.type === "cancelled" ||
   (status.type === "no_answer" && status.error?.tag === stepLimit)
-
-/** The part of a status that says whether it is the last one. */
-interface Ending {
-  readonly type: RunStatus["type"]
-  readonly error?: { readonly tag: string }
-}
 
 /** Returns whether a run has failed, or got no answer, and would continue if it is resumed. */
 export const hasFailed = (status: RunStatus): status is Extract<RunStatus, { readonly error: unknown }> =>
