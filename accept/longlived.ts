@@ -18,6 +18,7 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
   ["what a deployment would break is listed before it", "Rollout", "cli/runs/checkRuns"],
   ["another agent does not continue a run, and a call in flight keeps the stricter effects", "durable/ownAgent"],
   ["the reason of an approval reaches skill and model", "durable/approvalReason"],
+  ["a decision of a policy is in the journal with its rule, also when it allowed", "durable/policyDecisions"],
   [
     "any run at rest is offered again, and a cancellation reports what it ended",
     "durable/retry",
