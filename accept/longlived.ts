@@ -2,6 +2,7 @@
  * The promises about runs that live long: whose they are, what a new version of an agent does to them, and how they are
  * operated.
  */
+import { longlivedStores } from "./longlivedStores.ts"
 import { type Line, tested } from "./support.ts"
 
 /** The lines, each with the tests that prove it. */
@@ -35,10 +36,12 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
 ]
 
 /** Runs the tests of each promise. */
-export const longlived = async (): Promise<ReadonlyArray<Line>> =>
-  promises.map(([line, ...files]) =>
+export const longlived = async (): Promise<ReadonlyArray<Line>> => [
+  ...promises.map(([line, ...files]) =>
     tested(
       line,
       files.map((file) => `test/${file}.test.ts`)
     )
-  )
+  ),
+  ...(await longlivedStores())
+]

@@ -19,11 +19,13 @@ export const Codes = {
   usage: 2,
   /** The run waits for a person. */
   paused: 3,
-  interrupted: 130
+  interrupted: 130,
+  /** Ended by SIGTERM. */
+  terminated: 143
 } as const
 
 export const help =
-  "Exit codes: 0 success, 1 failure, 2 nothing was done (wrong flags, or a missing key, file or run), 3 the run waits for a person, 130 interrupted."
+  "Exit codes: 0 success, 1 failure, 2 nothing was done (wrong flags, or a missing key, file or run), 3 the run waits for a person, 130 interrupted, 143 terminated."
 
 /** Ends a command with a code and a one-line reason. */
 export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandFailed", {
