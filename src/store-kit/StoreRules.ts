@@ -276,7 +276,8 @@ export {
    * @category getters
    * @since 0.1.0
    */
-  storedStatuses
+  storedStatuses,
+  type StoredStatus
 } from "../internal/store/runStatus.ts"
 
 /**

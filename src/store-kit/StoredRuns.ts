@@ -11,7 +11,7 @@ import type { Call } from "../Call.ts"
 import { AgentMismatch, ConcurrentAppendError, RunNotFound, type StoreError } from "../KernelError.ts"
 import type { ResumeOptions } from "../RunOptions.ts"
 import type { RunRecord, RunState } from "../RunState.ts"
-import { isNamed, type Named } from "../internal/agent/team.ts"
+import { isNamed } from "../internal/agent/team.ts"
 import { keyOf } from "../internal/state/state.ts"
 import { childRunId } from "../Call.ts"
 import { foldFrom } from "./StoreRules.ts"
@@ -55,7 +55,7 @@ export const storedAt = (
 export const storedFor = (
   store: RunStoreShape,
   runId: string,
-  given: Named,
+  given: { readonly name: string; readonly aliases: ReadonlyArray<string> },
   { as, revision }: ResumeOptions
 ): Effect.Effect<RunState, AgentMismatch | RunNotFound | ConcurrentAppendError | StoreError> =>
   Effect.flatMap(storedAt(store, runId, revision), (state) =>

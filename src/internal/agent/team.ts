@@ -41,18 +41,16 @@ export const of = <A extends Member<A>>(first: A): Team<A> => {
   return { members, problem: nameProblem(first, members) }
 }
 
-/** An agent by its name, and by the names it had before. */
-export interface Named {
-  readonly name: string
-  readonly aliases: ReadonlyArray<string>
-}
-
 /** Returns whether an agent has a name, or had it before. */
-export const isNamed = ({ aliases, name }: Named, called: string): boolean =>
-  name === called || aliases.includes(called)
+export const isNamed = (
+  { aliases, name }: { readonly name: string; readonly aliases: ReadonlyArray<string> },
+  called: string
+): boolean => name === called || aliases.includes(called)
 
 /** Returns agents by their names and by those they had before. The name of an agent comes before another one's alias. */
-export const byName = <A extends Named>(agents: ReadonlyArray<A>): Map<string, A> =>
+export const byName = <A extends { readonly name: string; readonly aliases: ReadonlyArray<string> }>(
+  agents: ReadonlyArray<A>
+): Map<string, A> =>
   new Map([
     ...agents.flatMap((agent) => agent.aliases.map((alias) => [alias, agent] as const)),
     ...agents.map((agent) => [agent.name, agent] as const)

@@ -5,7 +5,12 @@
 import type { Status } from "../../RunState.ts"
 import type { Lease, RunFilter, RunStatus, StatusWord } from "./runStoreTypes.ts"
 
-/** A status in the rows of a store, which does not change with a lease. */
+/**
+ * A status in the rows of a store, which does not change with a lease.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export type StoredStatus = Status["type"] | "no_answer" | "poisoned"
 
 /** Returns the status of a run from its journal and, while the run can continue, from its lease. */
