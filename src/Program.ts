@@ -255,7 +255,7 @@ export function ask<Output, S extends AnySkill<unknown>, R, C>(
 ): Effect.Effect<Output, CallFailed, Program>
 /**
  * Asks a person, or waits for a signal: the run rests until `Kernel.answer` gives the values of the form. Fails with
- * `CallFailed` if the question is declined, and with its error `NotAnswered` if nobody answers `within` a time.
+ * `CallFailed` if the question is declined. Without an answer `within` the time, the `error` of it is `NotAnswered`.
  *
  * @example
  * const { account } = yield* Program.ask("Which account?", { form: Schema.Struct({ account: Schema.String }) })
@@ -276,8 +276,8 @@ export function ask(
 }
 
 /**
- * Asks a person to agree. Fails with `CallFailed` if the person declines, and with its error `NotAnswered` if nobody
- * answers `within` a time.
+ * Asks a person to agree. Fails with `CallFailed` if the person declines. Without an answer `within` the time, the
+ * `error` of it is `NotAnswered`.
  *
  * @example
  * if (amount > 1000) yield* Program.confirm(`Pay ${amount}?`, { within: "2 days" })

@@ -22,7 +22,7 @@ export type { Finding }
 
 /**
  * Returns what a stored run would not get from an agent that continued it: the calls that wait for an approval and could
- * not run, the calls in flight that nobody could repeat, and the parts that belong to other agents. Nothing runs and
+ * not run, the calls in flight that could not be repeated, and the parts that belong to other agents. Nothing runs and
  * nothing is stored. Dies for a kernel whose runs another process runs.
  *
  * @example

@@ -4,7 +4,7 @@
  * Each message of a user is a run, and each run begins with all earlier messages. A store that kept them in every run
  * would grow with the square of the conversation. So the earlier messages are cut into chunks of about 4 KiB, each of
  * which refers to the one before it, and a run refers to its last chunk. The id of a chunk follows from its messages and
- * those before them, so runs that begin alike share chunks, whoever started them. The last messages, less than a chunk,
+ * those before them, so runs that begin alike share chunks, also runs of different callers. The last messages, less than a chunk,
  * stay in the run.
  *
  * A store keeps a chunk while a run or a later chunk refers to it. It reads a run with all of its messages, so exports,

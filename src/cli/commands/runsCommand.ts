@@ -133,7 +133,7 @@ const check = Command.make("check", Flags.checkFlags, (input) =>
   Effect.flatMap(checking, (module) => module.check(input))
 ).pipe(
   Command.withDescription(
-    "Check every unfinished run of an agent against this version of it, and list what a deployment would break: approvals that could not run, calls in flight that nobody could repeat. Nothing runs. Ends with 1 if there is any."
+    "Check every unfinished run of an agent against this version of it, and list what a deployment would break: approvals that could not run, calls in flight that could not be repeated. Nothing runs. Ends with 1 if there is any."
   ),
   Command.withShortDescription("List what a new version of an agent would break")
 )

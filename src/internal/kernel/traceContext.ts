@@ -1,4 +1,4 @@
-/** The trace of whoever started a run, which every attempt of the run continues, in any process. */
+/** The trace in which a run was started. Every attempt of the run continues it, in any process. */
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -186,7 +186,7 @@ export interface RunDriver {
     how?: Asked
   ) => Effect.Effect<Exit.Exit<unknown, TakeUpError> | undefined>
   /**
-   * Attempts a run until it is at rest in the store, whoever brings it there. Resumes a run at rest if it is asked to and
+   * Attempts a run until it is at rest in the store, even if another process brings it there. Resumes a run at rest if it is asked to and
    * the run is still at the given revision. When it is interrupted, the run first finishes its step.
    */
   readonly drive: (runId: string, claim: Claim, how?: Asked) => Effect.Effect<Driven>
