@@ -39,6 +39,10 @@ export const openRun = async (page: Page, runId: string, query = "") => {
   await page.locator(".heading", { hasText: runId }).waitFor()
 }
 
+/** Waits until the open run is at rest: it is over, or waits for a person. */
+export const atRest = (page: Page) =>
+  page.locator(".heading.completed, .heading.waiting, .heading.no_answer, .heading.failed").waitFor()
+
 /** Waits until the open run is over and whole. */
 export const completed = (page: Page) => page.locator(".heading.completed").waitFor()
 

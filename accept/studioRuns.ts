@@ -1,7 +1,7 @@
 /** Runs in the browser: live, failed, stopped, forked, and at every revision. */
 import { BlockParser, Message, RunState } from "../src/index.ts"
 import { seenParts } from "../src/kit/seenText.ts"
-import { completed, openRun, open, picture, place, shown, verdict, type Visit } from "./studioBrowser.ts"
+import { atRest, completed, openRun, open, picture, place, shown, verdict, type Visit } from "./studioBrowser.ts"
 import { corpus } from "./studioSite.ts"
 import { attempt, type Line } from "./support.ts"
 
@@ -178,7 +178,7 @@ const everyRevision = (visit: Visit) =>
     let differences = 0
     for (const runId of runs) {
       await openRun(page, runId, "tab=State")
-      await page.locator(".heading.completed, .heading.paused, .heading.failed").waitFor()
+      await atRest(page)
       const records = await visit.site.recordsOf(runId)
       for (let at = 1; at <= records.length; at++) {
         const state = RunState.fold(records.slice(0, at))
@@ -274,7 +274,7 @@ const blocks = (visit: Visit) =>
     for (const [at, runId] of runs.entries()) {
       const reply = corpus[at] ?? ""
       await openRun(page, runId)
-      await page.locator(".heading.completed, .heading.failed, .heading.paused").waitFor()
+      await atRest(page)
       const records = await visit.site.recordsOf(runId)
       const replied = records.find(({ events: [event] }) => event?.type === "model_completed")
       await openRun(page, runId, `rev=${replied?.revision}&tab=Blocks`)
