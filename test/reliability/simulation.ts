@@ -5,7 +5,7 @@
  * happen again. What must hold is judged after every step (R-1 to R-5, R-10,
  * R-15, R-19, R-23).
  */
-import { Clock, Context, Effect, Layer, Logger, Option, Schedule, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Logger, Number as Num, Option, Schedule, Stream } from "effect"
 import {
   Agent,
   Kernel,
@@ -428,12 +428,23 @@ const blocks = (said: number, own: Random): ReadonlyArray<StreamPart.StreamPart>
 
 // ---------------------------------------------------------------- checks
 
-/** No budget is passed by more than the calls under way: one, without parallel tasks (R-19). */
+/**
+ * No budget is passed by more than the calls under way: without parallel tasks, by the last one (R-19). What a call used
+ * that was cut off is an estimate, which may be more than the model counts.
+ */
 const judgeBudget = (kept: ReadonlyArray<Kept>): ReadonlyArray<string> =>
-  kept.flatMap(({ runId, state }) => {
-    const tokens = (state?.usage.inputTokens ?? 0) + (state?.usage.outputTokens ?? 0)
-    return state?.agent === "frugal" && tokens > maxTokens + 100 ? [`R-19: ${runId} used ${tokens} tokens`] : []
+  kept.flatMap(({ journal, runId, state }) => {
+    if (state?.agent !== "frugal") return []
+    const calls = journal.flatMap(tokensOf)
+    const before = Num.sumAll(calls.slice(0, -1))
+    return before < maxTokens ? [] : [`R-19: ${runId} had used ${before} tokens before its last call`]
   })
+
+/** The tokens of each model call that a record counts. */
+const tokensOf = ({ delta, events }: Kept["journal"][number]): ReadonlyArray<number> =>
+  [delta.spent?.usage, ...events.map((event) => (event.type === "model_completed" ? event.usage : undefined))].flatMap(
+    (usage) => (usage == null ? [] : [usage.inputTokens + usage.outputTokens])
+  )
 
 /**
  * How many events a process stored of a run without doing anything else with it in between, the last time it stored any.
