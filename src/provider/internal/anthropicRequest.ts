@@ -53,7 +53,7 @@ export const toMessage = (message: Message, pieces: ReadonlyArray<Piece>): WireM
     role: isModel ? "assistant" : "user",
     isResults: message.role === "tool" && pieces.some((piece) => piece.kind === "result"),
     text: "",
-    blocks: written(isModel ? concluded(said) : said),
+    blocks: written(isModel ? concluded(said, (thought) => itemsOf(thought).length > 0) : said),
     made: written(made)
   }
 }

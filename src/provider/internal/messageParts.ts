@@ -32,6 +32,8 @@ export type Piece =
     }
   | { readonly kind: "thought"; readonly text: string; readonly signature: Json | undefined }
 
+type Thought = Extract<Piece, { readonly kind: "thought" }>
+
 /** The settings of one vendor. */
 export interface Settings {
   readonly provider: string
@@ -88,7 +90,7 @@ export const apart = (
 }
 
 /** Returns the vendor data of calls that the vendor ran itself, which is stored in a thought without text. */
-export const itemsOf = ({ signature }: Extract<Piece, { readonly kind: "thought" }>): ReadonlyArray<JsonObject> => {
+export const itemsOf = ({ signature }: Thought): ReadonlyArray<JsonObject> => {
   const items = jsonObject(signature)["items"]
   return Array.isArray(items) ? items.filter(isJsonObject) : []
 }
@@ -113,17 +115,20 @@ const noOutput = "(no output)"
 
 /**
  * Removes the thinking at the end of a reply that nothing follows, such as that of a reply that was cut. Vendors refuse
- * it there.
+ * it there. `hosted` says of a thought whether it holds a call that the vendor ran, which may stand last.
  */
-export const concluded = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Piece> => {
+export const concluded = (
+  pieces: ReadonlyArray<Piece>,
+  hosted: (thought: Thought) => boolean = () => false
+): ReadonlyArray<Piece> => {
   let end = pieces.length
-  while (isOpenThought(pieces[end - 1])) end--
+  while (isOpenThought(pieces[end - 1], hosted)) end--
   return end === pieces.length ? pieces : pieces.slice(0, end)
 }
 
 /** Returns whether a piece is thinking: not the signature of a call, nor a call that the vendor ran. */
-const isOpenThought = (piece: Piece | undefined): boolean =>
-  piece?.kind === "thought" && itemsOf(piece).length === 0 && jsonObject(piece.signature)["callId"] === undefined
+const isOpenThought = (piece: Piece | undefined, hosted: (thought: Thought) => boolean): boolean =>
+  piece?.kind === "thought" && !hosted(piece) && jsonObject(piece.signature)["callId"] === undefined
 
 /** Returns an id that every vendor accepts, always the same for the same id. */
 export const wireId = (id: string): string => (wireIdShape.test(id) ? id : `call_${hash(id)}`)
