@@ -3,6 +3,7 @@ import { BlockTypes, type Call, Content, Message, RunState } from "kernai"
 import { Array as Arr, Context, Effect, Layer, Result, Schema } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import * as Wire from "../src/internal/store/runWire.ts"
 import * as RunCodec from "../src/RunCodec.ts"
 import * as Journal from "../src/testing/internal/sampleJournal.ts"
 import { cases } from "./support/property.ts"
@@ -133,6 +134,20 @@ describe("a record as text", () => {
       outputTokens: 20,
       reasoningTokens: 5
     })
+  })
+
+  it("leaves an unknown cost of a child run out, and needs no check for it", () => {
+    const run = Journal.begin("run")
+    const usage = { inputTokens: 1, cachedTokens: 0, outputTokens: 2, reasoningTokens: 0 }
+    const written = (costUsd: number | undefined) =>
+      run.commit("phase", [
+        { type: "tool_call_completed", callId: "c", result: { output: [] }, spent: { usage, costUsd, turns: 1 } }
+      ]).record
+    const unknown = written(undefined)
+    assert.isTrue(Wire.isJson(unknown))
+    assert.isFalse(Wire.isJson(written(NaN)))
+    assert.notInclude(encode(unknown), "costUsd")
+    assert.isTrue(RunCodec.isSame(decode(encode(unknown)), unknown))
   })
 
   it("keeps a negative zero wherever the result of a call may hold one", () => {

@@ -226,11 +226,16 @@ export const isJson = ({ delta, events }: RunRecord): boolean => {
   }
 }
 
-/** Messages are judged once for all runs that begin with them, because a conversation may be long. */
-const holdsJson = (event: PhaseEvent): boolean =>
-  event.type === "run_started" && factsOf(event.messages).isBare
-    ? hasPlainFields({ ...event, messages: [] }, fieldDepth)
-    : hasPlainFields(event, fieldDepth)
+const holdsJson = (event: PhaseEvent): boolean => hasPlainFields(judged(event), fieldDepth)
+
+/** Returns an event without values that are known to be stored well. */
+const judged = (event: PhaseEvent): PhaseEvent => {
+  // Messages are judged once for all runs that begin with them, because a conversation may be long.
+  if (event.type === "run_started") return factsOf(event.messages).isBare ? { ...event, messages: [] } : event
+  // An unknown cost is not written. Each call of an agent without a price has one.
+  if (event.type !== "tool_call_completed" || event.spent === undefined) return event
+  return event.spent.costUsd === undefined ? { ...event, spent: { ...event.spent, costUsd: 0 } } : event
+}
 
 /** A field of an event is in the event, in a list, in the record. */
 const fieldDepth = bounds.jsonDepth - 3
