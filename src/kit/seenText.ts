@@ -43,6 +43,21 @@ export const seen = (text: string): string =>
     .map((part) => (typeof part === "string" ? visible(part) : part.text))
     .join("")
 
+/**
+ * Returns the different spellings of words that fonts draw alike, such as `PayPal` and `PayPaI`. One of them alone is
+ * ordinary; both in the texts of one decision are worth a look.
+ */
+export const twins = (texts: Iterable<string>): ReadonlyArray<ReadonlyArray<string>> => {
+  const spellings = new Map<string, Set<string>>()
+  for (const text of texts) {
+    for (const [word] of text.matchAll(/[\p{L}\p{N}|][\p{L}\p{N}|._@-]+[\p{L}\p{N}|]/gu)) {
+      const drawn = word.replace(/[I1|]/g, "l").replaceAll("0", "O").replaceAll("rn", "m").replaceAll("vv", "w")
+      spellings.set(drawn, (spellings.get(drawn) ?? new Set()).add(word))
+    }
+  }
+  return Array.from(spellings.values(), (words) => [...words]).filter((words) => words.length > 1)
+}
+
 // ---------------------------------------------------------------- pieces
 
 /** Whether a text holds more than printable ASCII, line ends and tabs, or a gap that pushes text out of sight. */

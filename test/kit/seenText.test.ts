@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { seen, seenParts } from "../../src/kit/seenText.ts"
+import { seen, seenParts, twins } from "../../src/kit/seenText.ts"
 import { visible } from "../../src/kit/text.ts"
 import { cases } from "../support/property.ts"
 
@@ -45,6 +45,15 @@ describe("the text that a person sees", () => {
     assert.strictEqual(seen("to аре"), "to а‹U+0430›р‹U+0440›е‹U+0435›")
     assert.strictEqual(seen("micrοsoft"), "micrο‹U+03BF›soft")
     assert.strictEqual(seen("𝗉ay ｐay"), "𝗉‹U+1D5C9›ay ｐ‹U+FF50›ay")
+  })
+
+  it("finds spellings of one word that fonts draw alike", () => {
+    assert.deepStrictEqual(twins(["Pay PayPal 100 EUR", `{"to":"PayPaI","amount":"l00"}`]), [
+      ["PayPal", "PayPaI"],
+      ["100", "l00"]
+    ])
+    assert.deepStrictEqual(twins(["modern.example", "modem.example"]), [["modern.example", "modem.example"]])
+    assert.deepStrictEqual(twins(["Pay PayPal", "to PayPal: 10 or 01"]), [])
   })
 
   it("marks a letter that is spelled in another way than usual", () => {

@@ -9,7 +9,7 @@ import type { RunStatus } from "../../RunStore.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { QuestionCard } from "./questionCard.tsx"
 import { type Exchange, turnsOf, unfinished } from "./chatStore.ts"
-import { excerpt, json, named, shapeOf } from "./format.ts"
+import { excerpt, json, named, shapeOf, wordsOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { data, runAddress } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
@@ -52,7 +52,12 @@ const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
     {state.questions
       .filter(({ answer }) => answer === undefined)
       .map((question) => (
-        <QuestionCard key={question.callId} rootRunId={scope.rootRunId} question={question} />
+        <QuestionCard
+          key={question.callId}
+          rootRunId={scope.rootRunId}
+          question={question}
+          asked={wordsOf(state.input.at(-1))}
+        />
       ))}
     <Failure status={statusOf(state.status)} />
   </>

@@ -1,6 +1,7 @@
 /** A call that waits for a person: approve, deny with a reason, or change its input first. */
 
 import { useSignal } from "@preact/signals"
+import { twins } from "../../kit/seenText.ts"
 import type { OpenQuestion } from "../../RunState.ts"
 import { ago, counted, json } from "./format.ts"
 import { attempt, canChange, data, info, readQuestions } from "./pageStore.ts"
@@ -12,9 +13,11 @@ interface Props {
   readonly rootRunId: string
   readonly question: Pick<OpenQuestion, "callId" | "name" | "input" | "reason">
   readonly since?: number
+  /** What the user asked, whose words are compared with those of the input. */
+  readonly asked?: string
 }
 
-export const QuestionCard = ({ question, rootRunId, since }: Props) => {
+export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) => {
   const { callId, input, name, reason } = question
   const edit = useSignal<unknown>(undefined)
   const result = useSignal("")
@@ -32,7 +35,7 @@ export const QuestionCard = ({ question, rootRunId, since }: Props) => {
       <p>
         ◐ <b>{name}</b> waits for you: {reason} {since !== undefined && <span class="quiet">({ago(since)})</span>}
       </p>
-      <Input text={json(input)} />
+      <Input text={json(input)} asked={asked} />
       {isFields(edit.value) && (
         <SchemaForm
           schema={info.value.inputs[name]}
@@ -60,8 +63,8 @@ export const QuestionCard = ({ question, rootRunId, since }: Props) => {
   )
 }
 
-/** The whole input of a call, with its length and a warning about characters that a person would not see. */
-const Input = ({ text }: { text: string }) => {
+/** The whole input of a call, with its length and a warning about characters and spellings that deceive the eye. */
+const Input = ({ asked, text }: { text: string; asked: string }) => {
   const marks = marksIn(text)
   return (
     <>
@@ -75,6 +78,16 @@ const Input = ({ text }: { text: string }) => {
           other letters. They are marked.
         </p>
       )}
+      {twins([asked, text]).map((words) => (
+        <p key={words.join()} class="error" role="alert">
+          Look alike, but differ:{" "}
+          {words.map((word) => (
+            <code key={word} class="twin">
+              {word}
+            </code>
+          ))}
+        </p>
+      ))}
     </>
   )
 }

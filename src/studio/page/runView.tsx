@@ -6,7 +6,7 @@ import { statusOf } from "../../store-kit/StoreRules.ts"
 import { causeOf, ofDamage } from "../FailureCause.ts"
 import { QuestionCard } from "./questionCard.tsx"
 import { FilmStrip } from "./filmStrip.tsx"
-import { cost, excerpt, named, shapeOf } from "./format.ts"
+import { cost, excerpt, named, shapeOf, wordsOf } from "./format.ts"
 import { ForkButton } from "./forkSheet.tsx"
 import { Inspector } from "./inspector.tsx"
 import { closeRun, openRun, problem, revision, run, said, setRevision, state } from "./openRun.ts"
@@ -113,7 +113,12 @@ const Questions = () => {
   return (
     <>
       {asked.map((question) => (
-        <QuestionCard key={question.callId} rootRunId={shown.rootRunId} question={question} />
+        <QuestionCard
+          key={question.callId}
+          rootRunId={shown.rootRunId}
+          question={question}
+          asked={wordsOf(shown.input.at(-1))}
+        />
       ))}
     </>
   )

@@ -1,6 +1,7 @@
 /** An input as a form, from its JSON Schema. Values without a fitting field are edited as JSON text. */
 
 import { json } from "./format.ts"
+import { marksIn } from "./seen.tsx"
 
 type Values = Readonly<Record<string, unknown>>
 
@@ -49,6 +50,7 @@ const Field = ({ isRequired, name, onChange, schema, value }: FieldProps) => (
       {isRequired && " *"} <span class="quiet">{isFields(schema) && String(schema["description"] ?? "")}</span>
     </span>
     <Control kind={kindOf(schema, value)} schema={schema} value={value} onChange={onChange} />
+    {marksIn(json(value)) > 0 && <pre aria-label={`${name} with its marks`}>{json(value)}</pre>}
   </label>
 )
 
