@@ -56,8 +56,8 @@ const counts = /* @__PURE__ */ lazily(() => {
  */
 export interface Expense {
   readonly usage: Usage
-  /** US dollars, by the prices of the models. Undefined where no price is known. */
-  readonly costUsd: number | undefined
+  /** US dollars, by the prices of the models. Absent where no price is known. */
+  readonly costUsd?: number
 }
 
 /**
@@ -118,6 +118,15 @@ export const zero: Usage = { inputTokens: 0, cachedTokens: 0, outputTokens: 0, r
  * @since 0.1.0
  */
 export const make = (counts: Partial<Usage>): Usage => ({ ...zero, ...counts })
+
+/**
+ * Creates an expense. An unknown cost is left out.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const expense = (usage: Usage, costUsd: number | undefined): Expense =>
+  costUsd === undefined ? { usage } : { usage, costUsd }
 
 /**
  * Converts the counts a provider reported in the form of effect/ai. Undefined if it reported none.

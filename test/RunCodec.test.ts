@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { BlockTypes, type Call, Content, Message, RunState } from "kernai"
+import { BlockTypes, type Call, Content, Message, RunState, Usage } from "kernai"
 import { Array as Arr, Context, Effect, Layer, Result, Schema } from "effect"
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -141,7 +141,12 @@ describe("a record as text", () => {
     const usage = { inputTokens: 1, cachedTokens: 0, outputTokens: 2, reasoningTokens: 0 }
     const written = (costUsd: number | undefined) =>
       run.commit("phase", [
-        { type: "tool_call_completed", callId: "c", result: { output: [] }, spent: { usage, costUsd, turns: 1 } }
+        {
+          type: "tool_call_completed",
+          callId: "c",
+          result: { output: [] },
+          spent: { ...Usage.expense(usage, costUsd), turns: 1 }
+        }
       ]).record
     const unknown = written(undefined)
     assert.isTrue(Wire.isJson(unknown))

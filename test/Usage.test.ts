@@ -87,6 +87,11 @@ describe("Usage", () => {
     )
   })
 
+  it("leaves an unknown cost out of an expense", () => {
+    assert.deepStrictEqual(Object.keys(Usage.expense(Usage.zero, undefined)), ["usage"])
+    assert.deepStrictEqual(Usage.expense(Usage.zero, 0), { usage: Usage.zero, costUsd: 0 })
+  })
+
   it("prices cached input separately, or like other input if it has no price of its own", () => {
     const usage = Usage.make({ inputTokens: 1_000_000, cachedTokens: 500_000, outputTokens: 100_000 })
     assert.closeTo(Usage.cost(usage, Model.claudeSonnet4.price!), 1.5 + 0.15 + 1.5, 1e-9)

@@ -112,9 +112,9 @@ export class CallAsks implements Required<Pick<CallScope, "answered" | "ask" | "
 
   #sample(sampling: Sampling) {
     return Effect.map(sample(this.#run, sampling), (reply) => {
-      const { costUsd, usage } = reply
-      this.#spent = { ...plusExpense(this.#spent, { usage: usage ?? Usage.zero, costUsd }), turns: 0 }
-      return { text: reply.text, model: reply.model, finishReason: reply.finishReason, usage }
+      const { finishReason, model, spent, text } = reply
+      this.#spent = { ...plusExpense(this.#spent, spent ?? { usage: Usage.zero }), turns: 0 }
+      return { text, model, finishReason, usage: spent?.usage ?? null }
     })
   }
 }

@@ -12,6 +12,7 @@ import type { ResumeError, StoreError } from "../../KernelError.ts"
 import { RunPaused } from "../../KernelError.ts"
 import type { RunRecord, RunResult, RunState, Turn } from "../../RunState.ts"
 import type * as RunStore from "../../RunStore.ts"
+import * as Usage from "../../Usage.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { stored } from "../../store-kit/StoredRuns.ts"
 import { conclude } from "../run/conclude.ts"
@@ -174,7 +175,9 @@ const finishChild = (run: Run): Effect.Effect<End, DriveError | EndError> =>
   )
 
 const taskResult = (call: Call, { costUsd, log, text, turns, usage }: End): CallResult =>
-  Calls.succeeded(call, [Contents.text(text), ...mediaOf(log)], { spent: { usage, costUsd, turns } })
+  Calls.succeeded(call, [Contents.text(text), ...mediaOf(log)], {
+    spent: { ...Usage.expense(usage, costUsd), turns }
+  })
 
 /** Returns the media that a child created. Its result includes them, so that later tasks can use them. */
 const mediaOf = (turns: ReadonlyArray<Turn>): ReadonlyArray<Content> => {

@@ -83,8 +83,9 @@ const withWarnings = (run: Run, reply: ModelReply, forecast: number): ModelReply
 /** Counts the usage of a discarded reply for the run and for the budget of its tree. Synchronous. */
 const countDiscarded = (run: Run, { costUsd, usage }: ModelReply): void => {
   if (usage === null) return
-  carry(run, { spent: { usage, costUsd } })
-  if (Budget.isBounded(run.budget)) Budget.count(run.budget, Budget.spentOf({ usage, costUsd }))
+  const spent = Usage.expense(usage, costUsd)
+  carry(run, { spent })
+  if (Budget.isBounded(run.budget)) Budget.count(run.budget, Budget.spentOf(spent))
 }
 
 /** Wraps a model call in a span if telemetry is on. */
@@ -173,11 +174,16 @@ const unknownError = ({ provider }: ModelCall, error: unknown, isDefect: boolean
 
 const isReplyError = (error: unknown): error is ReplyError => isSound(error) && replyErrors.has(error._tag)
 
-const replyErrors: ReadonlySet<string> = new Set<ReplyError["_tag"]>([
+/** Errors that say why a provider, or the program that replies in its place, has no reply. */
+const failedCalls: ReadonlySet<string> = new Set<(ProviderError | ProgramError)["_tag"]>([
   "ProviderError",
   "ProgramFailed",
   "ProgramChanged",
-  "ProgramImpure",
+  "ProgramImpure"
+])
+
+const replyErrors: ReadonlySet<string> = new Set<string>([
+  ...failedCalls,
   "BudgetExhaustedError",
   "LimitExceeded",
   "ExtensionFailed",
@@ -206,12 +212,7 @@ const sendCall = (run: Run, reading: ReplyReading, call: ModelCall): ModelStream
     )
   })
 
-/** Returns whether an error says why a provider, or the program that replies in its place, has no reply. */
-const isFailedCall = (error: KernelError): error is ProviderError | ProgramError =>
-  error._tag === "ProviderError" ||
-  error._tag === "ProgramFailed" ||
-  error._tag === "ProgramChanged" ||
-  error._tag === "ProgramImpure"
+const isFailedCall = (error: KernelError): error is ProviderError | ProgramError => failedCalls.has(error._tag)
 
 /** Emits the failure of a call, with the options that it dropped. Synchronous. */
 const emitFailed = (run: Run, call: ModelCall, number: number, error: unknown): void => {

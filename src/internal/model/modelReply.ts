@@ -176,5 +176,5 @@ const firstOf = (answers: ReadonlyArray<Effect.Effect<boolean>>): Effect.Effect<
 
 /** Counts what a reply used with the next record of the run, where the reply itself is not recorded. */
 export const carryUsage = (run: Run, { costUsd, usage }: Pick<ModelReply, "usage" | "costUsd">): void => {
-  if (usage !== null) carry(run, { spent: { usage, costUsd } })
+  if (usage !== null) carry(run, { spent: Usage.expense(usage, costUsd) })
 }

@@ -81,7 +81,7 @@ export const ask = Effect.fnUntraced(function* (
     }
   )
   const { id, price } = answered.request.model
-  const spent = usage === undefined ? undefined : { usage, costUsd: Usage.costOf(usage, price) }
+  const spent = usage === undefined ? undefined : Usage.expense(usage, Usage.costOf(usage, price))
   return { text, model: id, finishReason, spent }
 })
 

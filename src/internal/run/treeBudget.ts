@@ -12,6 +12,7 @@ import * as Semaphore from "effect/Semaphore"
 import * as Budget from "../../Budget.ts"
 import type { ExecutionBudget, SpawnBudget, Spent } from "../../Budget.ts"
 import type { BudgetExhaustedError, SpawnDenied } from "../../KernelError.ts"
+import type { RunState } from "../../RunState.ts"
 import * as Usage from "../../Usage.ts"
 
 /** The budget of a tree of runs, and its counters. */
@@ -131,7 +132,7 @@ export const lending = <A, E>(tree: TreeBudget, depth: number, waiting: Effect.E
 }
 
 /** Returns usage as tokens and cost. The usage of a stored run includes its ended children. */
-export const spentOf = (used: Usage.Expense | undefined): Spent =>
+export const spentOf = (used: Pick<RunState, "usage" | "costUsd"> | Usage.Expense | undefined): Spent =>
   used === undefined ? Budget.nothing : { tokens: Usage.total(used.usage), costUsd: used.costUsd ?? 0 }
 
 interface Level {

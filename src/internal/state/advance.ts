@@ -234,7 +234,7 @@ const takeReply = (next: State, event: Extract<PhaseEvent, { type: "model_comple
     order: idsOf(calls)
   }
   if (usage === null) next.unreportedTurns += 1
-  else next.count({ usage, costUsd: event.costUsd })
+  else next.count(Usage.expense(usage, event.costUsd))
   next.emptyReplies = outcome.type === "corrective" && outcome.reason === "empty" ? next.emptyReplies + 1 : 0
 }
 

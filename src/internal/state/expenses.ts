@@ -8,8 +8,8 @@ import * as Usage from "../../Usage.ts"
 /** Adds an expense to a sum, if there is one yet. */
 export const plusExpense = (sum: Usage.Expense | undefined, { costUsd, usage }: Usage.Expense): Usage.Expense =>
   sum === undefined
-    ? { usage, costUsd }
-    : { usage: Usage.add(sum.usage, usage), costUsd: Usage.addCost(sum.costUsd, costUsd) }
+    ? Usage.expense(usage, costUsd)
+    : Usage.expense(Usage.add(sum.usage, usage), Usage.addCost(sum.costUsd, costUsd))
 
 /** Returns the sum of what records count for their run. Undefined if they count nothing. */
 export const expenseOf = (records: ReadonlyArray<Pick<RunRecord, "delta" | "events">>): Usage.Expense | undefined =>
@@ -27,7 +27,7 @@ const ofEvent = (event: PhaseEvent): Usage.Expense | undefined => {
     case "tool_call_completed":
       return event.spent
     case "model_completed":
-      return event.usage === null ? undefined : { usage: event.usage, costUsd: event.costUsd }
+      return event.usage === null ? undefined : Usage.expense(event.usage, event.costUsd)
     default:
       return undefined
   }

@@ -155,8 +155,7 @@ export const running = (phase: Phase): RunState["status"] => (statuses[phase] ??
 
 /** Returns the usage of a run as its parent counts it. */
 export const spentBy = ({ costUsd, turns, usage }: RunState): NonNullable<Calls.CallResult["spent"]> => ({
-  usage,
-  costUsd,
+  ...Usage.expense(usage, costUsd),
   turns: turns.length
 })
 

@@ -228,14 +228,10 @@ export const isJson = ({ delta, events }: RunRecord): boolean => {
 
 const holdsJson = (event: PhaseEvent): boolean => hasPlainFields(judged(event), fieldDepth)
 
-/** Returns an event without values that are known to be stored well. */
-const judged = (event: PhaseEvent): PhaseEvent => {
+/** Returns an event without messages that are known to be stored well. */
+const judged = (event: PhaseEvent): PhaseEvent =>
   // Messages are judged once for all runs that begin with them, because a conversation may be long.
-  if (event.type === "run_started") return factsOf(event.messages).isBare ? { ...event, messages: [] } : event
-  // An unknown cost is not written. Each call of an agent without a price has one.
-  if (event.type !== "tool_call_completed" || event.spent === undefined) return event
-  return event.spent.costUsd === undefined ? { ...event, spent: { ...event.spent, costUsd: 0 } } : event
-}
+  event.type === "run_started" && factsOf(event.messages).isBare ? { ...event, messages: [] } : event
 
 /** A field of an event is in the event, in a list, in the record. */
 const fieldDepth = bounds.jsonDepth - 3

@@ -10,7 +10,7 @@ import type { BlockValidationError, Content } from "../../Content.ts"
 import * as Usage from "../../Usage.ts"
 import * as Fault from "../../kit/fault.ts"
 import { perObject } from "../../kit/perObject.ts"
-import { absent, isFields, lazily, mapping, type Visit } from "../../kit/schemas.ts"
+import { isFields, lazily, mapping, type Visit } from "../../kit/schemas.ts"
 import * as Storable from "../../kit/storable.ts"
 import * as Codec from "./contentCodec.ts"
 import { renamed } from "./ids.ts"
@@ -112,7 +112,7 @@ export const usage = lazily((): Schema.Codec<Usage.Usage, unknown> =>
   )
 )
 
-export const expense = lazily(() => Schema.Struct({ usage: usage(), costUsd: absent(Schema.Finite) }))
+export const expense = lazily(() => Schema.Struct({ usage: usage(), costUsd: Schema.optionalKey(Schema.Finite) }))
 
 const isUsage = (value: unknown): value is Usage.Usage => typeof value === "object"
 
