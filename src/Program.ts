@@ -240,6 +240,19 @@ export function step<R>(
 }
 
 /**
+ * Waits for an effect that is no call, such as an interpreter in another thread. It is not recorded and runs again in
+ * each replay, so it must return the same result every time and change nothing.
+ *
+ * @example
+ * const rows = yield* Program.compute(Parser.parse(text))
+ *
+ * @category calls
+ * @since 0.1.0
+ */
+export const compute = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R | Program> =>
+  Effect.contextWith((own: Context.Context<R>) => Program.use(({ compute }) => compute(outside(own, effect))))
+
+/**
  * Asks an agent of the program's `agents`, as a run below the program, and returns its answer. `input` is a text, or a
  * value of the agent's `input`.
  *
@@ -361,7 +374,7 @@ const asked = (message: string, { within }: Within, more: JsonObject): Effect.Ef
 const made = (asked: Asked): Effect.Effect<unknown, CallFailed, Program> =>
   Program.use((program) => Effect.map(program.call(asked), ({ value }) => value))
 
-/** Gives a step the services of the program, but the real time and chance, and no calls. */
+/** Gives an effect the services of the program, but the real time and chance, and no calls. */
 const outside = <A, E, R>(own: Context.Context<R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> =>
   Effect.updateContext(effect, (current: Context.Context<never>) =>
     Context.merge(own, current).pipe(
@@ -374,5 +387,6 @@ const outside = <A, E, R>(own: Context.Context<R>, effect: Effect.Effect<A, E, R
 
 const noCalls: Program["Service"] = {
   version: 0,
-  call: () => Effect.die(new Error("a step makes no calls of its program"))
+  call: () => Effect.die(new Error("a step makes no calls of its program")),
+  compute: (effect) => effect
 }

@@ -245,6 +245,33 @@ describe("a program", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("waits for an effect that is no call, and runs it again in a replay", () =>
+    Effect.gen(function* () {
+      const computed: Array<number> = []
+      const parse = Effect.map(Clock.currentTimeMillis, (now) => computed.push(now)).pipe(
+        Effect.andThen(Effect.promise(() => Promise.resolve("parsed")))
+      )
+      const parser = Program.make("parser", {
+        run: () =>
+          Effect.gen(function* () {
+            const all = yield* Effect.all([Program.compute(parse), Program.compute(Effect.succeed("counted"))], {
+              concurrency: "unbounded"
+            })
+            const failed = yield* Effect.flip(Program.compute(Effect.delay(Effect.fail("no text"), 1_000)))
+            return `${all.join(" ")} ${failed} ${yield* Program.step("send", Effect.succeed("sent"))}`
+          })
+      })
+      const asked = yield* Effect.forkChild(Effect.flip(Kernel.run(parser, "go", { runId: "run" })))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(asked))._tag, "RunPaused")
+      const answers = [{ callId: (yield* Kernel.questions("run"))[0]?.callId ?? "", approved: true }]
+      const resumed = yield* Effect.forkChild(Kernel.resume(parser, "run", { answers }))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual((yield* Fiber.join(resumed)).output, "parsed counted no text sent")
+      assert.deepStrictEqual(computed, [0, 1_000])
+    }).pipe(Effect.provide(Layer.provide(kernel(), confirming("program_step"))))
+  )
+
   it.effect("releases what it holds when its run stops", () =>
     Effect.gen(function* () {
       const released: Array<string> = []

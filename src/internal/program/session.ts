@@ -45,6 +45,8 @@ export class Program extends Context.Service<
   {
     /** Makes a call and waits for its recorded result. */
     readonly call: (asked: Asked) => Effect.Effect<Recorded, CallFailed>
+    /** Waits for an effect that is no call. */
+    readonly compute: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
     /** The version of the program that its run started with. */
     readonly version: number
   }
@@ -54,6 +56,9 @@ export class Program extends Context.Service<
 interface Waiting extends Asked {
   readonly resume: (result: Exit.Exit<Recorded, CallFailed>) => void
 }
+
+/** An effect that the program waits for. Runs it, and returns what passes the result to the program. */
+type Computing = Effect.Effect<() => void>
 
 /** Fails when a program cannot be replayed. */
 export type ReplayError = ProgramChanged | ProgramImpure
@@ -74,6 +79,7 @@ export class Session {
   readonly #lock = Semaphore.makeUnsafe(1)
   #fiber: Fiber.Fiber<string, unknown> | undefined
   #waiting: Array<Waiting> = []
+  #computing: ReadonlyArray<Computing> = []
   /** The calls of the open turn. Undefined until the program has made them. */
   #sent: ReadonlyArray<Waiting> | undefined
   /** The number of turns before it, and of those whose results it has received. */
@@ -93,7 +99,11 @@ export class Session {
     this.#program = program
     this.#received = before
     this.#body = Random.withSeed(body, seed).pipe(
-      Effect.provideService(Program, { version, call: (asked) => this.#call(asked) }),
+      Effect.provideService(Program, {
+        version,
+        call: (asked) => this.#call(asked),
+        compute: (effect) => this.#compute(effect)
+      }),
       Effect.provideService(Clock.Clock, clock)
     )
   }
@@ -128,6 +138,16 @@ export class Session {
       this.#waiting.push(waiting)
       return Effect.sync(() => {
         this.#waiting = this.#waiting.filter((other) => other !== waiting)
+      })
+    })
+  }
+
+  #compute<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    return Effect.callback<A, E>((resume) => {
+      const computing: Computing = Effect.map(Effect.exit(effect), (exit) => () => resume(exit))
+      this.#computing = [...this.#computing, computing]
+      return Effect.sync(() => {
+        this.#computing = this.#computing.filter((other) => other !== computing)
       })
     })
   }
@@ -226,7 +246,10 @@ export class Session {
     this.#received++
   })
 
-  /** Runs the fibers of the program until all of them wait. Yields in between, since a program may compute for long. */
+  /**
+   * Runs the fibers of the program until all of them wait for calls. Yields in between, since a program may run for long.
+   * An effect that is interrupted with the run stays, and runs again when the run continues.
+   */
   readonly #run = Effect.fnUntraced(function* (this: Session, first: () => void) {
     let start: (() => void) | undefined = first
     for (;;) {
@@ -235,8 +258,13 @@ export class Session {
       start = undefined
       const isLeft = this.#scheduler.run(manyTasks)
       this.#isRunning = false
-      if (!isLeft) return
-      yield* Effect.yieldNow
+      const [computing] = this.#computing
+      if (isLeft) yield* Effect.yieldNow
+      else if (computing === undefined) return
+      else {
+        start = yield* computing
+        this.#computing = this.#computing.filter((other) => other !== computing)
+      }
     }
   })
 }
