@@ -27,6 +27,7 @@ import * as RunDriver from "../RunDriver.ts"
 import { make as makeKernel } from "./internal/clusterVerbs.ts"
 import { driveMessage } from "./internal/driveMessage.ts"
 import { liveOf } from "./internal/liveOf.ts"
+import { MaxRuns } from "./internal/maxRuns.ts"
 import * as Messages from "./internal/messenger.ts"
 import * as OfferedRuns from "./internal/offeredRuns.ts"
 import * as RunnerClaim from "./internal/runnerClaim.ts"
@@ -128,8 +129,9 @@ const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunS
   )
 
 const entityOf = Effect.fnUntraced(function* <R>(options: Options<R>, messenger: Messages.Messenger) {
-  const { drain = "3 seconds", pollInterval: _, ...given } = options
-  const driver = yield* Effect.orDie(RunDriver.make<RunDriver.Runnable<R>, R>({ ...given, drain }))
+  const { concurrency = Infinity, drain = "3 seconds", pollInterval: _, ...given } = options
+  const places = Math.min(concurrency, yield* MaxRuns)
+  const driver = yield* Effect.orDie(RunDriver.make<RunDriver.Runnable<R>, R>({ ...given, drain, concurrency: places }))
   const claim = yield* RunnerClaim.make
   const store = yield* RunStore
   return RunEntity.toLayer(
@@ -143,6 +145,7 @@ const entityOf = Effect.fnUntraced(function* <R>(options: Options<R>, messenger:
         Ping: () => Effect.succeed(`${host}:${port}`)
       })
     }),
-    { concurrency: "unbounded", maxIdleTime: "30 seconds" }
+    // An entity without messages ends within 5 seconds: the run of a person's question leaves its runner.
+    { concurrency: "unbounded", maxIdleTime: "1 second" }
   )
 })

@@ -33,6 +33,7 @@ import { Socket } from "effect/socket/Socket"
 import type { SocketServerError } from "effect/socket/SocketServer"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerFor } from "../kit/layerFor.ts"
+import { MaxRuns } from "./internal/maxRuns.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -72,7 +73,10 @@ export interface Options extends ClientOptions {
   readonly listenPort?: number | undefined
   /** The groups of shards whose runs this runner takes. Default: `default`. */
   readonly takes?: ReadonlyArray<string> | undefined
-  /** Maximum number of active runs. Further runs wait in the database. Default: 10,000. */
+  /**
+   * Maximum number of active runs, at least 1. A thousand more wait for their places here, the rest in the database. A
+   * run at rest has no place. Default: 10,000.
+   */
   readonly maxRuns?: number | undefined
   /** Maximum number of messages that may wait for one run. Default: 4,096. */
   readonly mailbox?: number | undefined
@@ -118,7 +122,7 @@ const perDatabase = <A, E>(make: () => Layer.Layer<A, E, SqlClient>): Layer.Laye
   layerFor(SqlClient, () => Layer.suspend(() => Layer.fresh(make())))
 
 const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> => {
-  const { health = "ping", host, listenHost = host, listenPort = options.port, port } = options
+  const { health = "ping", host, listenHost = host, listenPort = options.port, maxRuns = 10_000, port } = options
   const server = NodeSocketServer.layer({ host: listenHost, port: listenPort, noDelay: true })
   const healthy =
     health === "k8s"
@@ -127,7 +131,7 @@ const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, Socket
   const config = configOf(options, {
     runnerAddress: Option.some(makeAddress(host, port)),
     assignedShardGroups: options.takes ?? ["default"],
-    maxResidentEntities: options.maxRuns ?? 10_000,
+    maxResidentEntities: maxRuns + 1_000,
     entityMailboxCapacity: options.mailbox ?? 4_096,
     runnerJoinDebounce: options.joinDelay ?? Duration.seconds(2)
   })
@@ -137,7 +141,7 @@ const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, Socket
       Layer.provideMerge(messages),
       Layer.provide([Layer.orDie(SqlRunnerStorage.layer), config, serialization])
     )
-    .pipe(Layer.provide([config, serialization]))
+    .pipe(Layer.provide([config, serialization]), Layer.merge(Layer.succeed(MaxRuns, maxRuns)))
 }
 
 const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, never, SqlClient> => {

@@ -24,8 +24,8 @@ const kernelIn = (database: Postgres.Database, setting?: Setting) =>
 
 /** The processes of a cluster on a database of their own. */
 const cluster = Effect.map(Postgres.database, (database) => ({
-  runner: Effect.fnUntraced(function* (setting?: Setting) {
-    const node = ClusterNode.layer({ host: "127.0.0.1", port: yield* freePort, joinDelay: 0 })
+  runner: Effect.fnUntraced(function* (setting?: Setting, options: Partial<ClusterNode.Options> = {}) {
+    const node = ClusterNode.layer({ host: "127.0.0.1", port: yield* freePort, joinDelay: 0, ...options })
     const runner = ClusterKernel.layer({ agents: [clerk] }).pipe(
       Layer.provide([kernelIn(database, setting), node]),
       Layer.provide(Postgres.client(database))
@@ -63,6 +63,27 @@ describe.skipIf(!Postgres.available)("a cluster on PostgreSQL", () => {
         const owners = new Set(yield* Effect.forEach(ids, (id) => to(id).Ping(), { concurrency: 20 }))
         assert.strictEqual(owners.size, 2)
       }).pipe(Effect.provideContext(here))
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("runs at most two runs at a time on a runner with two places, and begins the next one at once", () =>
+    Effect.gen(function* () {
+      const { client, runner } = yield* cluster
+      let [active, most] = [0, 0]
+      const step = Effect.suspend(() => {
+        most = Math.max(most, ++active)
+        return Effect.delay(
+          Effect.sync(() => `${active--}`),
+          "10 millis"
+        )
+      })
+      yield* runner({ skills: [pay(step)] }, { maxRuns: 2 })
+      const ids = Array.from({ length: 100 }, (_, number) => `r${number}`)
+      yield* Effect.forEach(ids, (runId) => Kernel.run(clerk, "go", { runId }), {
+        concurrency: 50,
+        discard: true
+      }).pipe(Effect.provideContext(yield* client))
+      assert.isAtMost(most, 2)
     }).pipe(Effect.scoped)
   )
 
