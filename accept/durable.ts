@@ -17,7 +17,7 @@ const longRun = (): Omit<Line, "line"> => {
   const counts = asked.flatMap(([what, least]) =>
     ["sqlite", "postgres"].map((on) => ({ what: `${what} on ${on}`, count: countOf(`${what} on ${on}`), least }))
   )
-  const verdict = /^lost: (\d+), doubled: (\d+), in all: (\d+)$/m.exec(stdout)
+  const verdict = /^lost: (\d+), doubled: (\d+), stuck: (\d+), innocent failed: (\d+), in all: (\d+)$/m.exec(stdout)
   const isClean = verdict !== null && verdict.slice(1).every((count) => count === "0")
   const pass = status === 0 && isClean && countOf("mutants found") > 0 && counts.every((row) => row.count >= row.least)
   const told = counts.map(({ count, what }) => `${count} ${what}`).join(", ")

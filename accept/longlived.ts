@@ -32,7 +32,11 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "testing/ReplayProvider"
   ],
   ["runs that need somebody are counted by need, agent and version", "cli/runs/overview"],
-  ["a run that kills its process fails no neighbour, and is set apart as poisoned", "worker/blame"]
+  ["a run that kills its process fails no neighbour, and is set apart as poisoned", "worker/blame"],
+  [
+    "workers and a cluster in chaos lose, double and block no run, and fail only those that kill their process",
+    "reliability/chaos/chaos"
+  ]
 ]
 
 /** Runs the tests of each promise. */

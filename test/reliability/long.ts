@@ -2,7 +2,7 @@
  * The long run: `npm run reliability`, in a few minutes; with `--full` in most of an hour.
  *
  * Real processes are killed, stopped and set against each other on SQLite and on
- * PostgreSQL, runs are cut off at every commit and interrupted, fates are played,
+ * PostgreSQL, workers and a cluster live in chaos (`chaos --minutes 30`), runs are cut off at every commit and interrupted, fates are played,
  * inputs mutated, properties tried, tests run whole that `npm test` shortens, replies do
  * not end, workers are worn, and everything that is broken on purpose must be found. Prints a report and ends with 0 only when
  * nothing was lost, doubled, left behind or left unfound. Names choose parts:
@@ -19,6 +19,7 @@ import * as Postgres from "../support/postgres.ts"
 import { kernelOneByOne } from "../support/oneByOne.ts"
 import { file, memory, type Place, postgres, sqlite } from "../support/stores.ts"
 import type { Where } from "./child.ts"
+import * as Chaos from "./chaos/chaos.ts"
 import { flood, megabyte, shapes } from "./floods.ts"
 import { fuzz } from "./fuzz.ts"
 import { contentions, freezes, kills, type Outcome, type Settings, stops } from "./real.ts"
@@ -27,7 +28,10 @@ import { soak } from "./soak.ts"
 import { runWhole, tryProperties } from "./suite.ts"
 
 const full = process.argv.includes("--full")
-const asked = process.argv.slice(2).filter((word) => !word.startsWith("--"))
+const minutesAt = process.argv.indexOf("--minutes") + 1
+/** The minutes of chaos: `--minutes 30`. */
+const minutes = minutesAt > 0 ? Number(process.argv[minutesAt]) : full ? 5 : 1
+const asked = process.argv.slice(2).filter((word, at) => !word.startsWith("--") && at + 2 !== minutesAt)
 
 /** What was done, how often, and which rules did not hold. */
 interface Line {
@@ -41,7 +45,7 @@ interface Line {
 }
 
 /** What is not over by then is not over: minutes. */
-const patience = full ? 60 : 20
+const patience = (full ? 60 : 20) + minutes
 
 // ---------------------------------------------------------------- processes
 
@@ -103,6 +107,18 @@ const clustered = async (): Promise<ReadonlyArray<Line>> => {
   put("a question answered twice at once", await Faults.answeredTwice(), 100)
   put("cancelled while their runner is dead", await Faults.cancelledWhileDown(), 20)
   return lines
+}
+
+/** Workers and a cluster under everything that may happen, side by side. */
+const chaotic = async (): Promise<ReadonlyArray<Line>> => {
+  const kinds = ["workers", "cluster"] as const
+  const outcomes = await Promise.all(kinds.map(async (kind) => ({ kind, ...(await Chaos.chaos({ kind, minutes })) })))
+  return outcomes.map(({ calls, ends, faults, findings, kind, runs, slowest }) => {
+    const count = Object.values(faults).reduce((sum, count) => sum + count, 0)
+    const each = Object.entries(faults).map(([name, count]) => `${name} ${count}`)
+    const note = `${each.join(", ")}; ${runs} runs, ${calls} calls, at rest within ${slowest} ms, ${ends.length} processes ended by themselves`
+    return { what: `faults of ${kind} in ${minutes} minutes`, count, least: 5 * minutes, findings, note }
+  })
 }
 
 // ---------------------------------------------------------------- virtual time
@@ -278,6 +294,7 @@ const parts: { readonly [name: string]: () => Promise<ReadonlyArray<Line>> } = {
   stops: onAll("stops", stops, 50, 10),
   freezes: onAll("freezes", freezes, 50, 10),
   cluster: clustered,
+  chaos: chaotic,
   contentions: onAll("contentions", contentions, 100, 25),
   matrix,
   fates,
@@ -329,7 +346,7 @@ const of = (...rules: ReadonlyArray<string>) =>
   findings.filter((finding) => rules.some((rule) => finding.startsWith(rule))).length
 const passed = findings.length === 0 && all.every(({ count, least }) => count >= least)
 console.log(
-  `lost: ${of("nothing_lost")}, doubled: ${of("writes_once", "same_input", "results_kept", "fenced")}, in all: ${findings.length}`
+  `lost: ${of("nothing_lost")}, doubled: ${of("writes_once", "same_input", "results_kept", "fenced")}, stuck: ${of("stuck")}, innocent failed: ${of("innocent_failed")}, in all: ${findings.length}`
 )
 console.log(`${passed ? "passed" : "FAILED"} in ${seconds()} s`)
 process.exit(passed ? 0 : 1)

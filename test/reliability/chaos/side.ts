@@ -1,0 +1,114 @@
+/**
+ * A process of the chaos: a worker, or a runner of a cluster, to be stopped in any way.
+ *
+ * Its one argument is a `Side` as JSON. It prints `ready` when it works, and SIGTERM ends it. Each call is noted in a ledger
+ * before it does anything; a resume learns from it which calls in flight were entered.
+ */
+import * as PgClient from "@effect/sql-pg/PgClient"
+import { Cause, Effect, Exit, Layer, Logger, Redacted, Schedule } from "effect"
+import { Content, type Kernel, RunStore, RunWorker } from "kernai"
+import { ClusterKernel, ClusterNode } from "kernai/cluster"
+import { PgRunStore } from "kernai/sql"
+import * as fs from "node:fs"
+import type { Planted } from "./planted.ts"
+import { agentOf, type Effects, kernelOf } from "./runs.ts"
+
+/** What a process is, and where. */
+export interface Side {
+  readonly kind: "workers" | "cluster"
+  readonly name: string
+  readonly url: string
+  readonly version: number
+  /** The file of all calls that were entered. */
+  readonly ledger: string
+  /** Milliseconds until another process has the runs of one that died. */
+  readonly lease: number
+  /** Where a runner is reached, and where it listens. */
+  readonly port: number
+  readonly listenPort: number
+  readonly planted?: Planted | undefined
+}
+
+const line = (runId: string, callId: string) => `${runId} ${callId} `
+
+const effects = ({ ledger, name }: Side): Effects => ({
+  pay: (runId, callId) =>
+    Effect.suspend(() => {
+      fs.appendFileSync(ledger, `${line(runId, callId)}${name}\n`)
+      return Effect.as(Effect.sleep(20), "paid")
+    }),
+  burn: Effect.andThen(
+    Effect.sync(() => process.kill(process.pid, "SIGKILL")),
+    Effect.never
+  )
+})
+
+/** Calls that are in the ledger took place; the others were never entered. */
+const resume =
+  ({ ledger, planted }: Side) =>
+  (head: RunStore.RunHead) =>
+    Effect.map(RunStore.inFlight(head.runId), (calls) => {
+      const entered = fs.readFileSync(ledger, "utf8")
+      const verdict = (runId: string, callId: string): Kernel.Recovery =>
+        planted !== "retries calls in flight" && entered.includes(line(runId, callId))
+          ? { resolve: { output: [Content.text("paid")] } }
+          : "retry"
+      return { recover: Object.fromEntries(calls.map(({ callId, runId }) => [callId, verdict(runId, callId)])) }
+    })
+
+const optionsOf = (side: Side) => ({
+  agents: [agentOf(side.version)],
+  resume: resume(side),
+  onRun: () => Effect.void,
+  retry:
+    side.planted === "gives up after a crash"
+      ? Schedule.recurs(0)
+      : Schedule.upTo(Schedule.spaced("300 millis"), { times: 3 })
+})
+
+const store = ({ url }: Side) => Layer.orDie(PgRunStore.layer({ url: Redacted.make(url), maxConnections: 5 }))
+
+const worker = (side: Side) =>
+  RunWorker.layer({
+    ...optionsOf(side),
+    workerId: side.name,
+    concurrency: 20,
+    lease: side.lease,
+    pollInterval: side.planted === "forgets to continue" ? "1 hour" : "500 millis"
+  }).pipe(Layer.provide(kernelOf(side.version, effects(side))), Layer.provide(store(side)))
+
+const runner = (side: Side) =>
+  ClusterKernel.layer({
+    ...optionsOf(side),
+    pollInterval: 2 * side.lease,
+    drain: side.lease / 3
+  }).pipe(
+    Layer.provide([
+      kernelOf(side.version, effects(side)).pipe(Layer.provideMerge(store(side))),
+      ClusterNode.layer({
+        host: "127.0.0.1",
+        port: side.port,
+        listenPort: side.listenPort,
+        lockExpiration: side.lease,
+        joinDelay: 500
+      })
+    ]),
+    Layer.provide(PgClient.layer({ url: Redacted.make(side.url) }))
+  )
+
+const main = (side: Side): Effect.Effect<never, unknown> => {
+  const ready = Layer.effectDiscard(Effect.sync(() => process.stdout.write("ready\n")))
+  return side.kind === "workers"
+    ? Layer.launch(Layer.provideMerge(ready, worker(side)))
+    : Layer.launch(Layer.provideMerge(ready, runner(side)))
+}
+
+const fiber = Effect.runFork(Effect.provide(main(JSON.parse(process.argv[2] ?? "{}")), Logger.layer([])))
+process.once("SIGTERM", () => fiber.interruptUnsafe())
+// The process that started it is gone.
+process.stdin.on("close", () => process.exit(1)).resume()
+fiber.addObserver((exit) => {
+  const isStopped = Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+  if (!isStopped) process.stderr.write(Cause.pretty(exit.cause))
+  process.exit(isStopped ? 0 : 1)
+})
