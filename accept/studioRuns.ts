@@ -36,6 +36,8 @@ const live = (visit: Visit) =>
     async () => {
       const { page, wrong } = await open(visit)
       const runId = await visit.site.submit("Look slowly, please")
+      // High enough for all rows of the run.
+      await page.setViewportSize({ width: 1280, height: 1_800 })
       await openRun(page, runId, "tab=Events")
       await page.locator(".said", { hasText: "One word" }).waitFor()
       const cut: ReadonlyArray<string> = await page.evaluate(
@@ -66,7 +68,7 @@ const red = `(() => {
   const { height, width } = document.querySelector(".film canvas")
   const { data } = document.querySelector(".film canvas").getContext("2d").getImageData(0, 0, width, height)
   let found = 0
-  for (let at = 0; at < data.length; at += 4) if (data[at] > 150 && data[at + 1] < 80 && data[at + 2] < 80) found++
+  for (let at = 0; at < data.length; at += 4) if (data[at] > 150 && data[at + 1] < 90 && data[at + 2] < 90) found++
   return found
 })()`
 
@@ -86,12 +88,12 @@ const failedRun = (visit: Visit) =>
       await page.locator(".film input").focus()
       await page.keyboard.press("End")
       await page.keyboard.press("e")
-      // Two rows of 28 pixels: the list has the room that its rows need.
+      // Two rows of 32 pixels: the list has the room that its rows need.
       const room = await page.locator(".tree .space").boundingBox()
       await picture(page, "run")
       for (const name of ["Blocks", "Events", "State", "Media", "Usage", "Explain"]) {
         await page.getByRole("tab", { name: new RegExp(`^${name}`) }).click()
-        if (name === "Explain") await shown(page, "✕ skill failed")
+        if (name === "Explain") await shown(page, "skill failed")
         await picture(page, name.toLowerCase())
       }
       await page.getByRole("link", { name: "Runs" }).click()
@@ -101,7 +103,7 @@ const failedRun = (visit: Visit) =>
         ({ events: [event] }) => event?.type === "tool_call_completed"
       )
       return verdict(
-        pixels > 0 && room?.height === 56 && at.startsWith(`rev ${failed?.revision} `),
+        pixels > 0 && room?.height === 64 && at.startsWith(`rev ${failed?.revision} `),
         `${at}, ${pixels} red pixels`,
         wrong
       )
@@ -120,7 +122,7 @@ const stop = (visit: Visit) =>
     const { page, wrong } = await open(visit)
     await openRun(page, runId)
     const before = counts.processes.size
-    await page.getByRole("button", { name: "stop" }).click()
+    await page.getByRole("button", { name: "Cancel" }).click()
     await page.locator(".heading.cancelled").waitFor()
     for (let tries = 0; tries < 100 && counts.processes.size > 0; tries++) await page.waitForTimeout(50)
     const states = await Promise.all([runId, ...(await below(runId))].map(stateOf))
@@ -218,7 +220,7 @@ const forkOfChild = (visit: Visit) =>
     const again = await page.locator(".again").textContent()
     await picture(page, "fork")
     const booked = counts.booked
-    await page.getByRole("button", { name: "fork", exact: true }).click()
+    await page.getByRole("button", { name: "Fork", exact: true }).click()
     await shown(page, "fork of")
     await completed(page)
     const forkId = decodeURIComponent(/runs\/([^?]+)/.exec(page.url())?.[1] ?? "")
@@ -245,7 +247,7 @@ const forkEdited = (visit: Visit) =>
     await page.keyboard.press("f")
     await page.getByLabel("the question").fill("Is seat 12A free today?")
     await page.getByLabel("the result of book").fill("12A is yours")
-    await page.getByRole("button", { name: "fork", exact: true }).click()
+    await page.getByRole("button", { name: "Fork", exact: true }).click()
     await shown(page, "fork of")
     await completed(page)
     const forkId = decodeURIComponent(/runs\/([^?]+)/.exec(page.url())?.[1] ?? "")

@@ -1,15 +1,20 @@
-/** The frame of the page: the bar, the notice, and the screen of the address. */
+/** The frame of the page: the navigation, the screen of the address, and toasts. */
 
 import { useEffect } from "preact/hooks"
-import { QuestionsView } from "./questionsView.tsx"
 import { ChatView } from "./chatView.tsx"
 import { KeyList } from "./keyList.tsx"
-import { questions, attempt, canChange, data, info, notice, place, readQuestions, showKeys } from "./pageStore.ts"
+import { attempt, data, place, readQuestions, showKeys } from "./pageStore.ts"
+import { QuestionsView } from "./questionsView.tsx"
 import { RunView } from "./runView.tsx"
 import { RunsView } from "./runsView.tsx"
 import { ScenariosView } from "./scenariosView.tsx"
+import { SideBar } from "./sideBar.tsx"
+import { Toasts } from "./toasts.tsx"
+
+const titles = { runs: "Runs", run: "Run", questions: "Approvals", chat: "Chat", scenarios: "Scenarios" } as const
 
 export const App = () => {
+  const { id, screen } = place.value
   useEffect(() => {
     if (data().isFile) return
     const read = () => void attempt(readQuestions)
@@ -17,70 +22,35 @@ export const App = () => {
     const timer = setInterval(read, 3_000)
     return () => clearInterval(timer)
   }, [])
+  useEffect(() => {
+    document.title = `${titles[screen]} · kernai`
+  }, [screen, id])
   return (
     <>
-      <Bar />
-      {notice.value !== "" && (
-        <p class="notice" role="alert">
-          {notice.value} <button onClick={() => (notice.value = "")}>dismiss</button>
-        </p>
-      )}
-      <main>
-        <Screen />
-      </main>
+      <div class="app">
+        <SideBar />
+        <main>
+          <Screen />
+        </main>
+      </div>
+      <Toasts />
       {showKeys.value && <KeyList />}
     </>
   )
 }
 
 const Screen = () => {
-  switch (place.value.screen) {
+  const { id, screen, sub } = place.value
+  switch (screen) {
     case "run":
-      return <RunView key={place.value.id} runId={place.value.id} />
+      return <RunView key={id} runId={id} />
     case "questions":
       return <QuestionsView />
     case "chat":
-      return (
-        <ChatView key={`${place.value.id}/${place.value.sub}`} agent={place.value.id} conversation={place.value.sub} />
-      )
+      return <ChatView key={`${id}/${sub}`} agent={id} conversation={sub} />
     case "scenarios":
       return <ScenariosView />
     default:
       return <RunsView />
   }
-}
-
-const Bar = () => {
-  const { screen } = place.value
-  const waits = questions.value.length
-  const current = (name: string) => (screen === name ? { "aria-current": "page" as const } : {})
-  return (
-    <header>
-      <nav aria-label="Screens">
-        <b>kernai</b>
-        <a href="#/" {...current("runs")}>
-          Runs
-        </a>
-        {!data().isFile && (
-          <>
-            <a href="#/questions" {...current("questions")}>
-              Approvals {waits > 0 && <span class="badge waiting">{waits}</span>}
-            </a>
-            <a href={`#/chat/${encodeURIComponent(info.value.agents[0]?.name ?? "")}`} {...current("chat")}>
-              Chat
-            </a>
-            {info.value.scenarios && (
-              <a href="#/scenarios" {...current("scenarios")}>
-                Scenarios
-              </a>
-            )}
-          </>
-        )}
-      </nav>
-      {!canChange.value && <span class="quiet">{data().isFile ? "exported run" : "read-only"}</span>}
-      <button aria-label="Keys" title="Keys (?)" onClick={() => (showKeys.value = true)}>
-        ?
-      </button>
-    </header>
-  )
 }

@@ -37,7 +37,7 @@ const Calls = ({ failed }: { failed: ReadonlyArray<FailedCall> }) => {
       {shown.map(({ cause, revision }) => (
         <div key={revision}>
           <CauseBox cause={cause} />
-          <button onClick={() => setRevision(revision)}>go to rev {revision}</button>
+          <button onClick={() => setRevision(revision)}>Go to rev {revision}</button>
         </div>
       ))}
     </>
@@ -51,7 +51,7 @@ const nameOf = (callId: string): string => {
 
 const CauseBox = ({ cause }: { cause: FailureCause }) => (
   <div class="card error">
-    <h3>✕ {cause.name}</h3>
+    <h3>{cause.name}</h3>
     <p>{cause.cause}</p>
     <p class="quiet">
       in {cause.part}
@@ -60,7 +60,7 @@ const CauseBox = ({ cause }: { cause: FailureCause }) => (
     <p>
       <b>Next:</b> {cause.fix}
     </p>
-    <button onClick={() => void navigator.clipboard?.writeText(promptOf(cause))}>copy as prompt</button>
+    <button onClick={() => void navigator.clipboard?.writeText(promptOf(cause))}>Copy as prompt</button>
   </div>
 )
 

@@ -1,9 +1,11 @@
 /** The run over time, on one canvas, and the slider of its revisions. */
 
-import { computed, signal } from "@preact/signals"
+import { computed } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
+import { Icon } from "./icons.tsx"
 import { goLive, isLive, playing, revision, run, setRevision } from "./openRun.ts"
 import { loudness, type Span, spansOf, type Strip, stripsOf } from "./rows.ts"
+import { isDark } from "./theme.ts"
 
 export const FilmStrip = () => {
   const last = run.value?.journal.revision ?? 0
@@ -27,10 +29,10 @@ export const FilmStrip = () => {
           rev {revision.value} of {last}
         </output>
         <button aria-label="Previous revision" onClick={() => setRevision(revision.value - 1)}>
-          ‹
+          <Icon name="chevron-left" />
         </button>
         <button aria-label="Next revision" onClick={() => setRevision(revision.value + 1)}>
-          ›
+          <Icon name="chevron-right" />
         </button>
         {[1, 4, 16].map((speed) => (
           <button
@@ -42,7 +44,7 @@ export const FilmStrip = () => {
           </button>
         ))}
         <button aria-pressed={isLive.value} onClick={goLive}>
-          LIVE
+          Live
         </button>
       </p>
     </div>
@@ -122,10 +124,6 @@ const draw = (canvas: HTMLCanvasElement, strips: ReadonlyArray<Strip>, at: numbe
 
 type Colors = Readonly<Record<Span["kind"], string>>
 
-const dark = matchMedia("(prefers-color-scheme: dark)")
-const isDark = signal(dark.matches)
-dark.addEventListener("change", () => (isDark.value = dark.matches))
-
 const themes: { light?: Colors; dark?: Colors } = {}
 
 /**
@@ -137,7 +135,7 @@ const colorsOf = (canvas: HTMLCanvasElement): Colors => {
     canvas.style.color = `var(--${kind})`
     return getComputedStyle(canvas).color
   }
-  return (themes[dark.matches ? "dark" : "light"] ??= {
+  return (themes[isDark.value ? "dark" : "light"] ??= {
     model: of("model"),
     skill: of("skill"),
     waiting: of("waiting"),

@@ -3,7 +3,9 @@
 import { useSignal } from "@preact/signals"
 import type { CallResult } from "../../Call.ts"
 import type { RunState } from "../../RunState.ts"
+import { DialogBox } from "./dialogBox.tsx"
 import { wordsOf } from "./format.ts"
+import { Icon } from "./icons.tsx"
 import { revision, state } from "./openRun.ts"
 import { attempt, data, go, runAddress } from "./pageStore.ts"
 
@@ -19,7 +21,7 @@ export const ForkButton = () => {
   return (
     <>
       <button data-key="f" onClick={() => (isOpen.value = true)}>
-        fork from rev {revision.value}
+        <Icon name="git-fork" /> Fork from here
       </button>
       {isOpen.value && <ForkSheet shown={state.value} onClose={() => (isOpen.value = false)} />}
     </>
@@ -45,7 +47,7 @@ const ForkSheet = ({ onClose, shown }: { shown: RunState; onClose: () => void })
   const calls = again(shown)
   const finished = shown.currentTurn?.completed ?? shown.turns.at(-1)?.completed ?? []
   return (
-    <div class="sheet" role="dialog" aria-label="Fork" aria-modal="true">
+    <DialogBox label="Fork" onClose={onClose}>
       <h2>Fork from revision {at}</h2>
       <p>
         keeps revisions 1-{at}; {calls.length === 0 ? "the model is asked next" : "runs again: "}
@@ -72,12 +74,10 @@ const ForkSheet = ({ onClose, shown }: { shown: RunState; onClose: () => void })
       ))}
       <p class="actions">
         <button class="primary" onClick={() => void fork()}>
-          fork
+          Fork
         </button>
-        <button data-key="Escape" onClick={onClose}>
-          close
-        </button>
+        <button onClick={onClose}>Close</button>
       </p>
-    </div>
+    </DialogBox>
   )
 }

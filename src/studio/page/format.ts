@@ -10,7 +10,13 @@ export const duration = (ms: number): string => {
   return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`
 }
 
-export const ago = (at: number): string => `${duration(Math.max(0, Date.now() - at))} ago`
+/** Returns the age of an instant in its largest unit. */
+export const ago = (at: number): string => {
+  const seconds = Math.max(0, Math.floor((Date.now() - at) / 1_000))
+  if (seconds < 60) return `${seconds} s ago`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ago`
+  return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h ago` : `${Math.floor(seconds / 86_400)} d ago`
+}
 
 export const clock = (at: number): string => new Date(at).toLocaleTimeString()
 

@@ -1,10 +1,13 @@
 /** The list of keys. */
 
+import { DialogBox } from "./dialogBox.tsx"
 import { keys } from "./keys.ts"
 import { hasKeys, setKeys, showKeys } from "./pageStore.ts"
 
+const close = () => (showKeys.value = false)
+
 export const KeyList = () => (
-  <div class="sheet" role="dialog" aria-label="Keys" aria-modal="true">
+  <DialogBox label="Keys" onClose={close}>
     <h2>Keys</h2>
     <dl>
       {keys.map(([key, what]) => (
@@ -22,6 +25,6 @@ export const KeyList = () => (
         single keys act
       </label>
     </p>
-    <button onClick={() => (showKeys.value = false)}>close</button>
-  </div>
+    <button onClick={close}>Close</button>
+  </DialogBox>
 )

@@ -29,13 +29,11 @@ export const onKey = (event: KeyboardEvent): void => {
   const { target } = event
   const isTyping = target instanceof HTMLElement && target.matches("input:not([type=range]), textarea, select")
   if (event.key === "Escape") {
-    showKeys.value = false
-    document.querySelector<HTMLElement>("[data-key=Escape]")?.click()
     if (isTyping) target.blur()
     return
   }
   if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return
-  if (!hasKeys.value && event.key !== "?") return
+  if ((!hasKeys.value && event.key !== "?") || document.querySelector("dialog[open]") !== null) return
   const act = before === "g" ? going[event.key] : (actions[event.key] ?? tabAction(event.key))
   before = event.key
   if (act === undefined) return

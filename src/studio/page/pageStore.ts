@@ -6,7 +6,7 @@ import type { Info } from "../internal/studioInfo.ts"
 import type { Source } from "./source.ts"
 
 /** The tabs of a run, in the order of their keys. */
-export const tabs = ["Conversation", "Blocks", "Events", "State", "Media", "Usage", "Explain"] as const
+export const tabs = ["Conversation", "Explain", "Blocks", "Events", "State", "Media", "Usage"] as const
 export type Tab = (typeof tabs)[number]
 
 // ---------------------------------------------------------------- the address

@@ -3,11 +3,13 @@
 import { useSignal } from "@preact/signals"
 import { twins } from "../../kit/seenText.ts"
 import type { OpenQuestion } from "../../RunState.ts"
+import { Fields } from "./fields.tsx"
 import { ago, counted, json } from "./format.ts"
 import { attempt, canChange, data, info, readQuestions } from "./pageStore.ts"
 import { differences, isFields, SchemaForm } from "./schemaForm.tsx"
 import { marksIn, SeenJson } from "./seen.tsx"
 import { type Decision, Refused } from "./source.ts"
+import { StatusShape } from "./status.tsx"
 
 interface Props {
   readonly rootRunId: string
@@ -33,9 +35,10 @@ export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) 
   return (
     <div class="card waiting" role="group" aria-label={`${name} waits for you`}>
       <p>
-        ◐ <b>{name}</b> waits for you: {reason} {since !== undefined && <span class="quiet">({ago(since)})</span>}
+        <StatusShape status="waiting" /> <b>{name}</b> waits for you: {reason}{" "}
+        {since !== undefined && <span class="quiet">({ago(since)})</span>}
       </p>
-      <Input text={json(input)} asked={asked} />
+      <Input value={input} asked={asked} />
       {isFields(edit.value) && (
         <SchemaForm
           schema={info.value.inputs[name]}
@@ -64,18 +67,23 @@ export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) 
 }
 
 /** The whole input of a call, with its length and a warning about characters and spellings that deceive the eye. */
-const Input = ({ asked, text }: { text: string; asked: string }) => {
+const Input = ({ asked, value }: { value: unknown; asked: string }) => {
+  const text = json(value)
   const marks = marksIn(text)
   return (
     <>
-      <pre>
-        <SeenJson text={text} />
-      </pre>
+      {isFields(value) ? (
+        <Fields values={value} />
+      ) : (
+        <pre>
+          <SeenJson text={text} />
+        </pre>
+      )}
       <p class="quiet">{counted(text.length, "character")}</p>
       {marks > 0 && (
         <p class="error" role="alert">
-          {marks === 1 ? "One place of this input hides" : `${marks} places of this input hide`} characters or look like
-          other letters. They are marked.
+          {counted(marks, "place")} of this input {marks === 1 ? "holds" : "hold"} characters that cannot be seen or
+          that imitate others: marked above.
         </p>
       )}
       {twins([asked, text]).map((words) => (
@@ -105,15 +113,15 @@ const Decisions = ({ canEdit, isEdited, onApprove, onDeny, onEdit }: DecisionsPr
   return (
     <p class="actions">
       <button class="primary" data-key="a" onClick={onApprove}>
-        {isEdited ? "approve the changed input" : "approve"}
+        {isEdited ? "Approve the changed input" : "Approve"}
       </button>
       {canEdit && (
         <button data-key="x" onClick={onEdit}>
-          {isEdited ? "keep the input" : "edit"}
+          {isEdited ? "Keep the input" : "Edit"}
         </button>
       )}
       <button data-key="d" onClick={() => onDeny(why.value)}>
-        deny
+        Deny
       </button>
       <input
         aria-label="Reason of a denial"

@@ -4,16 +4,18 @@ import { QuestionCard } from "./questionCard.tsx"
 import { questions, runAddress } from "./pageStore.ts"
 
 export const QuestionsView = () => (
-  <section aria-label="Approvals">
-    <h2>Approvals</h2>
+  <section class="screen" aria-label="Approvals">
+    <header>
+      <h1>Approvals</h1>
+    </header>
     {questions.value.length === 0 && (
       <div class="empty">
-        <h3>Nothing waits for you</h3>
+        <h2>Nothing waits for you</h2>
         <p>A policy decides which calls wait for a person: by default, calls that may change something.</p>
       </div>
     )}
     {questions.value.map((question) => (
-      <article key={question.callId}>
+      <article key={question.callId} class="question">
         <a data-row href={runAddress(question.runId)}>
           {question.agents.join(" › ")}
         </a>

@@ -1,16 +1,13 @@
-/** A run at a revision: banner, film strip, tree, tabs and inspector. */
+/** A run at a revision: its heading, questions, tree, tabs, and the bar that replays it. */
 
 import { useEffect } from "preact/hooks"
-import type { RunState } from "../../RunState.ts"
-import { statusOf } from "../../store-kit/StoreRules.ts"
-import { causeOf, ofDamage } from "../FailureCause.ts"
-import { QuestionCard } from "./questionCard.tsx"
 import { FilmStrip } from "./filmStrip.tsx"
-import { cost, excerpt, named, shapeOf, wordsOf } from "./format.ts"
-import { ForkButton } from "./forkSheet.tsx"
-import { Inspector } from "./inspector.tsx"
-import { closeRun, openRun, problem, revision, run, said, setRevision, state } from "./openRun.ts"
-import { attempt, canChange, data, runAddress, setQuery, tab, tabs } from "./pageStore.ts"
+import { wordsOf } from "./format.ts"
+import { closeRun, openRun, problem, revision, run, said, state } from "./openRun.ts"
+import { setQuery, tab, tabs } from "./pageStore.ts"
+import { QuestionCard } from "./questionCard.tsx"
+import { RunHeading } from "./runHeading.tsx"
+import { Skeleton } from "./skeleton.tsx"
 import { TabBody } from "./tabBody.tsx"
 import { TreePanel } from "./treePanel.tsx"
 
@@ -19,13 +16,18 @@ export const RunView = ({ runId }: { runId: string }) => {
     void openRun(runId)
     return closeRun
   }, [runId])
-  if (problem.value !== "") return <p class="notice error">{problem.value}</p>
-  if (run.value === undefined || state.value === undefined) return <p class="quiet">reading the journal</p>
+  if (problem.value !== "") return <p class="empty error">{problem.value}</p>
+  if (run.value === undefined || state.value === undefined) {
+    return (
+      <div class="run">
+        <Skeleton label="reading the journal" />
+      </div>
+    )
+  }
   return (
     <div class="run">
-      <Heading />
+      <RunHeading />
       <Questions />
-      <FilmStrip />
       <div class="columns">
         <TreePanel />
         <section class="body" aria-label="Run">
@@ -37,71 +39,9 @@ export const RunView = ({ runId }: { runId: string }) => {
             {said.value}
           </p>
         </section>
-        <Inspector />
       </div>
+      <FilmStrip />
     </div>
-  )
-}
-
-const Heading = () => {
-  const shown = state.value
-  const open = run.value
-  if (shown === undefined || open === undefined) return null
-  const { agent, costUsd, forkedFrom, runId } = shown
-  const status = statusOf(shown.status)
-  return (
-    <div class={`heading ${status.type}`}>
-      <h1>
-        <span class="status">
-          {shapeOf(status.type)} {named(status.type)}
-        </span>{" "}
-        {agent} <small class="quiet">{runId}</small>
-      </h1>
-      {forkedFrom !== undefined && (
-        <p>
-          fork of <a href={`${runAddress(forkedFrom.runId)}?rev=${forkedFrom.revision}`}>{forkedFrom.runId}</a> at
-          revision {forkedFrom.revision}
-        </p>
-      )}
-      <Banner />
-      <p class="actions">
-        <span class="quiet">{cost(costUsd)}</span>
-        {canChange.value && revision.value === open.journal.revision && status.type === "running" && (
-          <button data-key="s" onClick={() => void attempt(() => data().cancel(shown.rootRunId))}>
-            stop
-          </button>
-        )}
-        {canChange.value && revision.value === open.journal.revision && isRetryable(shown) && (
-          <button onClick={() => void attempt(() => data().retry(shown.rootRunId))}>retry</button>
-        )}
-        {canChange.value && <ForkButton />}
-        {!data().isFile && (
-          <a href={data().exportUrl(runId)} download>
-            export
-          </a>
-        )}
-      </p>
-    </div>
-  )
-}
-
-/** Returns whether workers may take the run again: it failed, got no answer, or was paused by a hook. */
-const isRetryable = ({ questions, status: { type } }: RunState): boolean =>
-  type === "failed" || (type === "paused" && questions.every(({ answer }) => answer !== undefined))
-
-const Banner = () => {
-  const open = run.value
-  const shown = state.value
-  if (open === undefined || shown === undefined) return null
-  const cause = open.damage === undefined ? causeOf(shown) : ofDamage(open.damage)
-  if (cause === undefined) return null
-  const row = open.journal.errors.at(-1)
-  return (
-    <p class="banner error" role="alert">
-      <b>{cause.name}</b>: {excerpt(cause.cause, 200)}{" "}
-      {row !== undefined && <button onClick={() => setRevision(row.revision)}>go to rev {row.revision}</button>}{" "}
-      <button onClick={() => setQuery("tab", "Explain")}>explain</button>
-    </p>
   )
 }
 
@@ -110,8 +50,9 @@ const Questions = () => {
   const open = run.value
   if (shown === undefined || open === undefined || revision.value !== open.journal.revision) return null
   const asked = shown.questions.filter(({ answer }) => answer === undefined)
+  if (asked.length === 0) return null
   return (
-    <>
+    <div class="questions">
       {asked.map((question) => (
         <QuestionCard
           key={question.callId}
@@ -120,17 +61,33 @@ const Questions = () => {
           asked={wordsOf(shown.input.at(-1))}
         />
       ))}
-    </>
+    </div>
   )
 }
 
+/** The tabs. Arrow keys move between them, as in every list of tabs. */
 const Tabs = () => {
   const rows = run.value?.journal.rows.length ?? 0
   const errors = run.value?.journal.errors.length ?? 0
+  const move = (event: KeyboardEvent) => {
+    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0
+    const next = tabs[(tabs.indexOf(tab.value) + by + tabs.length) % tabs.length]
+    if (by === 0 || next === undefined) return
+    setQuery("tab", next)
+    if (event.currentTarget instanceof HTMLElement) {
+      event.currentTarget.querySelectorAll<HTMLElement>("[role=tab]")[tabs.indexOf(next)]?.focus()
+    }
+  }
   return (
-    <div class="tabs" role="tablist">
+    <div class="tabs" role="tablist" onKeyDown={move}>
       {tabs.map((name) => (
-        <button key={name} role="tab" aria-selected={tab.value === name} onClick={() => setQuery("tab", name)}>
+        <button
+          key={name}
+          role="tab"
+          aria-selected={tab.value === name}
+          tabIndex={tab.value === name ? 0 : -1}
+          onClick={() => setQuery("tab", name)}
+        >
           {name} {name === "Events" && <span class="badge">{rows}</span>}
           {name === "Explain" && errors > 0 && <span class="badge error">{errors}</span>}
         </button>

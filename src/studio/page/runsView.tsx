@@ -2,8 +2,10 @@
 
 import { useEffect } from "preact/hooks"
 import type { RunLine } from "../internal/studioData.ts"
-import { ago, cost, counted, excerpt, named, shapeOf } from "./format.ts"
+import { ago, cost, counted, excerpt } from "./format.ts"
+import { Icon } from "./icons.tsx"
 import { attempt, data, filter, filterOf, next, readRuns, runAddress, runs, runsRead } from "./pageStore.ts"
+import { StatusChip } from "./status.tsx"
 
 export const RunsView = () => {
   useEffect(() => {
@@ -18,12 +20,15 @@ export const RunsView = () => {
   const waiting = lines.filter(({ status }) => status.type === "waiting")
   const others = lines.filter(({ status }) => status.type !== "waiting")
   return (
-    <section aria-label="Runs">
-      <Filter />
+    <section class="screen" aria-label="Runs">
+      <header>
+        <h1>Runs</h1>
+        <Filter />
+      </header>
       {waiting.length > 0 && <List title="Needs you" lines={waiting} />}
       {others.length > 0 && <List title="Runs" lines={others} />}
       {lines.length === 0 && runsRead.value && <Empty />}
-      {next.value !== undefined && <button onClick={() => void attempt(() => readRuns(true))}>more runs</button>}
+      {next.value !== undefined && <button onClick={() => void attempt(() => readRuns(true))}>More runs</button>}
     </section>
   )
 }
@@ -35,11 +40,12 @@ const change = (text: string) => {
 
 const Filter = () => (
   <p class="filter">
+    <Icon name="search" />
     <input
       data-filter
       type="search"
       aria-label="Filter runs"
-      placeholder="filter: status:failed agent:clerk tenant:acme label:team=a errors&gt;0 cost&gt;0.1 words   ( / )"
+      placeholder="status:failed agent:clerk tenant:acme errors&gt;0 cost&gt;0.1 words  ( / )"
       value={filter.value}
       onInput={(event) => change(event.currentTarget.value)}
     />
@@ -69,8 +75,8 @@ const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }
       {lines.map((line) => (
         <li key={line.runId}>
           <a data-row href={runAddress(line.runId)} class={`row ${line.status.type}`}>
-            <span class="status">
-              {shapeOf(line.status.type)} {named(line.status.type)}
+            <span>
+              <StatusChip status={line.status.type} />
             </span>
             <span class="agent">
               {line.agent}
@@ -85,7 +91,7 @@ const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }
               {counted(line.turns, "turn")}
               {line.costUsd !== undefined && `, ${cost(line.costUsd)}`}
             </span>
-            <time class="quiet" dateTime={new Date(line.updatedAt).toISOString()}>
+            <time class="quiet end" dateTime={new Date(line.updatedAt).toISOString()}>
               {ago(line.updatedAt)}
             </time>
           </a>

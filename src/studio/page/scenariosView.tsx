@@ -3,30 +3,35 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { Cell, MatrixReport } from "../internal/matrixReports.ts"
-import { cost, counted, duration, excerpt, shapeOf } from "./format.ts"
+import { cost, counted, duration, excerpt } from "./format.ts"
 import { attempt, data, runAddress } from "./pageStore.ts"
+import { Skeleton } from "./skeleton.tsx"
+import { StatusShape } from "./status.tsx"
 
 export const ScenariosView = () => {
   const reports = useSignal<ReadonlyArray<MatrixReport> | undefined>(undefined)
   const chosen = useSignal(0)
   useEffect(() => void attempt(async () => (reports.value = await data().scenarios())), [])
-  if (reports.value === undefined) return <p class="quiet">reading the reports</p>
+  if (reports.value === undefined) return <Skeleton label="reading the reports" />
   const report = reports.value[chosen.value]
   if (report === undefined) return <NoReport />
   return (
-    <section aria-label="Scenarios">
-      <p class="actions">
-        <label>
-          report{" "}
-          <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.selectedIndex)}>
-            {reports.value.map(({ name, startedAt }, index) => (
-              <option key={name} value={index}>
-                {startedAt.slice(0, 16).replace("T", " ")}
-              </option>
-            ))}
-          </select>
-        </label>
-      </p>
+    <section class="screen" aria-label="Scenarios">
+      <header>
+        <h1>Scenarios</h1>
+        <p class="actions">
+          <label>
+            report{" "}
+            <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.selectedIndex)}>
+              {reports.value.map(({ name, startedAt }, index) => (
+                <option key={name} value={index}>
+                  {startedAt.slice(0, 16).replace("T", " ")}
+                </option>
+              ))}
+            </select>
+          </label>
+        </p>
+      </header>
       <Grid cells={report.cells} />
     </section>
   )
@@ -94,7 +99,7 @@ const words = { ok: "ok", fail: "failed", error: "crashed", skipped: "skipped" }
 const CellBox = ({ cell: { cost_usd, duration_ms, reason, run_id, status, tokens, turns } }: { cell: Cell }) => {
   const word = (
     <b class={tones[status]}>
-      {shapeOf(status === "ok" ? "ok" : status === "skipped" ? "cancelled" : "error")} {words[status]}
+      <StatusShape status={status === "ok" ? "ok" : status === "skipped" ? "cancelled" : "error"} /> {words[status]}
     </b>
   )
   const facts = [

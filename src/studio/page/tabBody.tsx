@@ -3,6 +3,7 @@
 import { BlocksTab } from "./blocksTab.tsx"
 import { ConversationTab } from "./conversationTab.tsx"
 import { ExplainTab } from "./explainTab.tsx"
+import { Inspector } from "./inspector.tsx"
 import { MediaTab } from "./mediaTab.tsx"
 import { revision, run, setRevision, state, eventFilter, events } from "./openRun.ts"
 import { tab } from "./pageStore.ts"
@@ -59,6 +60,7 @@ const EventsTab = () => {
           </span>
         )}
       />
+      <Inspector />
     </>
   )
 }

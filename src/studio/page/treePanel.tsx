@@ -1,10 +1,11 @@
 /** The turns and calls of a run, with the runs below it. Only visible rows are in the document. */
 
 import type { RunLine } from "../internal/studioData.ts"
-import { duration, named, shapeOf } from "./format.ts"
+import { duration, named } from "./format.ts"
 import { revision, run, setRevision, openTree, folded } from "./openRun.ts"
 import { runAddress } from "./pageStore.ts"
 import type { Node } from "./rows.ts"
+import { StatusShape } from "./status.tsx"
 import { VirtualRows } from "./virtualRows.tsx"
 
 export const TreePanel = () => {
@@ -30,7 +31,7 @@ const TreeRow = ({ node }: { node: Node }) => (
   <span class={`node level${node.level} ${node.status}`}>
     <span>
       {node.level === 1 && folded.value.has(node.key) && "▸ "}
-      {shapeOf(node.status)} {node.label}
+      <StatusShape status={node.status} /> {node.label}
     </span>
     <span class="quiet">
       {node.errors > 0 && <span class="badge error">{node.errors} failed</span>}
@@ -48,7 +49,7 @@ const Children = ({ lines }: { lines: ReadonlyArray<RunLine> }) =>
         {lines.map(({ agent, runId, status }) => (
           <li key={runId}>
             <a data-row href={runAddress(runId)}>
-              {shapeOf(status.type)} {agent} <span class="quiet">{named(status.type)}</span>
+              <StatusShape status={status.type} /> {agent} <span class="quiet">{named(status.type)}</span>
             </a>
           </li>
         ))}

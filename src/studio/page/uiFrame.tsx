@@ -8,6 +8,7 @@ import { useEffect, useRef } from "preact/hooks"
 import { json } from "./format.ts"
 import { canChange, data } from "./pageStore.ts"
 import { isFields } from "./schemaForm.tsx"
+import { isDark } from "./theme.ts"
 
 interface Props {
   readonly server: string
@@ -88,7 +89,7 @@ const welcome = () => ({
   protocolVersion: "2026-01-26",
   hostInfo: { name: "kernai studio", version: "1" },
   hostCapabilities: {},
-  hostContext: { theme: matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" }
+  hostContext: { theme: isDark.value ? "dark" : "light" }
 })
 
 const heightOf = (params: unknown): number => {

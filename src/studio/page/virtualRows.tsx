@@ -14,7 +14,7 @@ interface Props<A> {
   readonly level: (row: A) => number
 }
 
-const height = 28
+const height = 32
 const spare = 8
 
 const stepOf = (key: string): number => (key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0)
@@ -34,7 +34,9 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
       top.value = element.scrollTop // drawn in the same frame, before the event of the scroll
     }
   }, [selected, rows.length])
-  const first = Math.max(0, Math.floor(top.value / height) - spare)
+  // A list that became shorter is drawn before the browser reports its new place.
+  const from = Math.min(top.value, Math.max(0, rows.length * height - room.value))
+  const first = Math.max(0, Math.floor(from / height) - spare)
   const shown = rows.slice(first, first + Math.ceil(room.value / height) + 2 * spare)
   const move = (event: KeyboardEvent) => {
     const by = stepOf(event.key)

@@ -1,0 +1,81 @@
+/** The navigation between screens, and the theme. */
+
+import { counted } from "./format.ts"
+import { Icon, type IconName } from "./icons.tsx"
+import { canChange, data, info, place, questions, showKeys, type Place } from "./pageStore.ts"
+import { setTheme, theme, themes } from "./theme.ts"
+
+interface Item {
+  readonly screens: ReadonlyArray<Place["screen"]>
+  readonly name: string
+  readonly icon: IconName
+  readonly address: string
+}
+
+const items = (): ReadonlyArray<Item> => {
+  const runs: Item = { screens: ["runs", "run"], name: "Runs", icon: "list-tree", address: "#/" }
+  if (data().isFile) return [runs]
+  const first = encodeURIComponent(info.value.agents[0]?.name ?? "")
+  const scenarios: Item = { screens: ["scenarios"], name: "Scenarios", icon: "list-checks", address: "#/scenarios" }
+  return [
+    runs,
+    { screens: ["questions"], name: "Approvals", icon: "shield-check", address: "#/questions" },
+    { screens: ["chat"], name: "Chat", icon: "message-square", address: `#/chat/${first}` },
+    ...(info.value.scenarios ? [scenarios] : [])
+  ]
+}
+
+export const SideBar = () => {
+  const waits = questions.value.length
+  return (
+    <header class="side">
+      <div class="brand">
+        <i />
+        kernai
+      </div>
+      <nav aria-label="Screens">
+        {items().map(({ address, icon, name, screens }) => (
+          <a
+            key={name}
+            href={address}
+            {...(screens.includes(place.value.screen) ? { "aria-current": "page" as const } : {})}
+          >
+            <Icon name={icon} />
+            {name}
+            {name === "Approvals" && waits > 0 && <span class="badge waiting">{waits}</span>}
+          </a>
+        ))}
+      </nav>
+      <div class="end">
+        <span>{stateOfPage()}</span>
+        <ThemeSwitch />
+        <button class="plain" aria-label="Keys" title="Keys (?)" onClick={() => (showKeys.value = true)}>
+          <Icon name="keyboard" />
+        </button>
+      </div>
+    </header>
+  )
+}
+
+const stateOfPage = (): string => {
+  if (data().isFile) return "exported run"
+  return `${counted(info.value.agents.length, "agent")}${canChange.value ? "" : ", read-only"}`
+}
+
+const icons = { system: "monitor", light: "sun", dark: "moon" } as const
+
+const ThemeSwitch = () => (
+  <div class="segments" role="group" aria-label="Theme">
+    {themes.map((name) => (
+      <button
+        key={name}
+        aria-label={`${name} theme`}
+        title={`${name} theme`}
+        aria-pressed={theme.value === name}
+        onClick={() => setTheme(name)}
+      >
+        <Icon name={icons[name]} />
+      </button>
+    ))}
+  </div>
+)
