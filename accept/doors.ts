@@ -178,5 +178,8 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/external.test.ts",
     "test/http/agExternal.test.ts"
   ]),
-  ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"])
+  ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"]),
+  ofFiles(tested, "push notifications of A2A reach public hosts alone, and continue after a restart", [
+    "test/http/a2aPush.test.ts"
+  ])
 ]

@@ -23,6 +23,8 @@ import { ConfigInvalid } from "../KernelError.ts"
 import { Conflict, type HttpProblem, NotFound } from "./HttpProblem.ts"
 import { A2aFold } from "./internal/a2aFold.ts"
 import { listOf, ListOf } from "./internal/a2aList.ts"
+import * as Notifier from "./internal/a2aNotifier.ts"
+import * as Push from "./internal/a2aPushCalls.ts"
 import * as Replies from "./internal/a2aReply.ts"
 import { callOf } from "./internal/a2aOlder.ts"
 import { type Call, read, receive, rpcOf, Send, TaskOf } from "./internal/a2aRequest.ts"
@@ -53,13 +55,19 @@ export interface Options {
   readonly url?: string | undefined
   /** Returns the address of a stored medium for clients. Default: the route of `HttpKernel` at `/runs` of the same origin. */
   readonly mediaUrl?: ((runId: string, mediaId: string) => string) | undefined
+  /**
+   * Whether clients may have the changes of their tasks posted to an address: on public hosts over https, and at these
+   * origins. Default: false.
+   */
+  readonly pushNotifications?: boolean | { readonly origins: ReadonlyArray<string> } | undefined
   /** Further fields of the card, such as `skills`, `version`, `provider` and `securitySchemes`. */
   readonly card?: JsonObject | undefined
 }
 
 /**
  * Adds the agent card, and the methods `SendMessage`, `SendStreamingMessage`, `GetTask`, `ListTasks`, `CancelTask` and
- * `SubscribeToTask`, over JSON-RPC and REST. There are no push notifications.
+ * `SubscribeToTask`, over JSON-RPC and REST. With `pushNotifications` also those that create, get, list and delete
+ * push notification configs, which a message may bring, too.
  *
  * - The answer is the artifact `answer`. In a stream, the text of each turn replaces that of the turn before. The files
  *   that the agent and its skills make are further artifacts, by their addresses.
@@ -67,6 +75,9 @@ export interface Options {
  *   reason?, input? }` of a message to the task answers it, or `{ output }` for an external skill, or its text: `yes`,
  *   `no`, or the value of a form with one text.
  * - A client that leaves a stream does not stop the task.
+ * - A push notification is posted for each change of the status, each file and the answer, at least once: with the token
+ *   in `X-A2A-Notification-Token`, and `Authorization` as the config says. One that is not accepted is repeated three
+ *   times. Configs are stored with the media of the run, and a restarted server continues them.
  * - A list shows the newest 1,000 tasks of the caller with this agent, most recently changed first. The history of a
  *   task holds the messages that its client sent.
  *
@@ -80,17 +91,23 @@ export const layer = (options: Options = {}): Layer.Layer<never, ConfigInvalid, 
   Layer.effectDiscard(
     Effect.gen(function* () {
       const router = yield* HttpRouter.HttpRouter
-      const { agents } = yield* ServedRuns
+      const runs = yield* ServedRuns
+      const { agents } = runs
       const { agent: name = agents[0]?.name ?? "", cardPath = "/.well-known/agent-card.json", path = "/a2a" } = options
       const description = agents.find((agent) => agent.name === name)?.description ?? ""
       const url = options.url ?? (yield* addressOf(path))
-      const card = Replies.json({ ...cardOf(name, description, url), ...options.card })
+      const { pushNotifications = false } = options
+      const card = Replies.json({
+        ...cardOf(name, description, url, pushNotifications !== false),
+        ...options.card
+      })
       yield* router.add("GET", cardPath, Effect.succeed(card))
       const origin = URL.parse(url)?.origin ?? ""
-      const served = {
-        agent: name,
-        urlOf: options.mediaUrl ?? ((runId, id) => origin + Conversations.mediaUrl(runId, id))
-      }
+      const urlOf: Tasks.UrlOf = options.mediaUrl ?? ((runId, id) => origin + Conversations.mediaUrl(runId, id))
+      const origins = typeof pushNotifications === "boolean" ? [] : pushNotifications.origins
+      const notifier =
+        pushNotifications === false ? undefined : yield* Notifier.make(runs, { agent: name, origins, urlOf })
+      const served: Served = { agent: name, urlOf, notifier }
       // The router adds the path itself to one that ends with a wildcard.
       yield* Routes.add("POST", `${path}/*`, (runs) =>
         Effect.flatMap(Routes.param("*"), (rest) =>
@@ -99,6 +116,9 @@ export const layer = (options: Options = {}): Layer.Layer<never, ConfigInvalid, 
       )
       yield* Routes.add("GET", `${path}/*`, (runs) =>
         Effect.flatMap(Routes.param("*"), (rest) => respondRest(runs, served, "GET", rest))
+      )
+      yield* Routes.add("DELETE", `${path}/*`, (runs) =>
+        Effect.flatMap(Routes.param("*"), (rest) => respondRest(runs, served, "DELETE", rest))
       )
     })
   )
@@ -116,7 +136,7 @@ const addressOf = (path: string): Effect.Effect<string, ConfigInvalid> =>
     return Effect.succeed(`http://${host}:${address.port}${path}`)
   })
 
-const cardOf = (name: string, description: string, url: string): JsonObject => ({
+const cardOf = (name: string, description: string, url: string, pushNotifications: boolean): JsonObject => ({
   name,
   description,
   version: "1.0.0",
@@ -129,7 +149,7 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
   protocolVersion: "0.3.0",
   url,
   preferredTransport: "JSONRPC",
-  capabilities: { streaming: true, pushNotifications: false },
+  capabilities: { streaming: true, pushNotifications },
   defaultInputModes: ["text/plain"],
   defaultOutputModes: ["text/plain"],
   skills: [{ id: name, name, description, tags: [] }]
@@ -139,6 +159,7 @@ const cardOf = (name: string, description: string, url: string): JsonObject => (
 interface Served {
   readonly agent: string
   readonly urlOf: Tasks.UrlOf
+  readonly notifier: Notifier.Notifier | undefined
 }
 
 const respond = (runs: CallerRuns, served: Served) =>
@@ -152,10 +173,11 @@ const respond = (runs: CallerRuns, served: Served) =>
   })
 
 /** Responds to a request of the REST binding. */
-const respondRest = (runs: CallerRuns, served: Served, method: "GET" | "POST", path: string) =>
+const respondRest = (runs: CallerRuns, served: Served, method: Rest.RestRequest["method"], path: string) =>
   Effect.gen(function* () {
     const { url } = yield* HttpServerRequest.HttpServerRequest
-    const body = path.startsWith("message:") ? yield* Routes.bodyText : ""
+    const hasBody = path.startsWith("message:") || (method === "POST" && path.endsWith("/pushNotificationConfigs"))
+    const body = hasBody ? yield* Routes.bodyText : ""
     const query = new URLSearchParams(url.split("?", 2)[1] ?? "")
     const call = Rest.callOf({ method, path, query, body })
     return yield* call === undefined
@@ -183,23 +205,28 @@ const answered = Effect.fnUntraced(function* (
 
 const called = Effect.fnUntraced(function* (
   runs: CallerRuns,
-  { agent, urlOf }: Served,
+  served: Served,
   rpc: Call
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
+  const { agent, notifier, urlOf } = served
+  if (notifier === undefined && Push.isNeeded(rpc)) return Replies.refused(rpc, Replies.noPush)
+  if (notifier !== undefined && Push.isPush(rpc)) {
+    return Replies.response(rpc, yield* Push.resultOf(runs, notifier, rpc))
+  }
   switch (rpc.method) {
     case "SendMessage": {
       const sent = yield* read(Send, rpc.params)
       const isFollowed = sent.configuration?.returnImmediately !== true
       // A refused request starts nothing.
       if (isFollowed) yield* runs.place
-      const { runId } = yield* receive(runs, agent, sent)
+      const { runId } = yield* begun(runs, served, rpc, sent)
       if (isFollowed) yield* Stream.runDrain(runs.follow(runId))
       return Replies.response(rpc, { task: yield* Tasks.taskOf(runs, runId, urlOf, sent.configuration) })
     }
     case "SendStreamingMessage": {
       const sent = yield* read(Send, rpc.params)
       yield* runs.place
-      return yield* streamed(runs, urlOf, rpc, yield* receive(runs, agent, sent))
+      return yield* streamed(runs, urlOf, rpc, yield* begun(runs, served, rpc, sent))
     }
     case "SubscribeToTask": {
       const { id } = yield* read(TaskOf, rpc.params)
@@ -223,6 +250,19 @@ const called = Effect.fnUntraced(function* (
     default:
       return Replies.refused(rpc, Replies.unknown(rpc.method))
   }
+})
+
+/** Starts or answers a task with a message, and notifies the address that came with it. */
+const begun = Effect.fnUntraced(function* (
+  runs: CallerRuns,
+  { agent, notifier }: Served,
+  { version }: Call,
+  sent: Send
+): Effect.fn.Return<Conversations.Answering, HttpProblem> {
+  const config = yield* Push.sentWith(notifier, sent, version)
+  const begun = yield* receive(runs, agent, sent)
+  if (config !== undefined && notifier !== undefined) yield* notifier.set(runs, begun.runId, config, begun.after)
+  return begun
 })
 
 /** Sends the current task, then its updates. */

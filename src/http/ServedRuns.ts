@@ -22,13 +22,14 @@ import type { MediaStore, MediaStoreShape, StoredMedia } from "../MediaStore.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { FollowOptions } from "../RunOptions.ts"
 import type { OpenQuestion, RunState } from "../RunState.ts"
-import type { RunHead, RunStore, StatusWord } from "../RunStore.ts"
+import type { RunFilter, RunHead, RunStore, StatusWord } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
 import type { Caller } from "./Access.ts"
-import type { HttpProblem, Unavailable } from "./HttpProblem.ts"
+import { asProblem, type HttpProblem, type Unavailable } from "./HttpProblem.ts"
 import * as ServerResources from "./internal/serverResources.ts"
 import * as OwnRuns from "./internal/ownRuns.ts"
 import type { Position } from "./internal/position.ts"
+import { ownerOf } from "./internal/runNames.ts"
 import type * as Bodies from "./RunBodies.ts"
 
 // ---------------------------------------------------------------- models
@@ -199,6 +200,10 @@ export class ServedRuns extends Context.Service<
     readonly limits: CallerLimits
     /** Returns the runs of a caller. */
     readonly of: (caller: Caller) => CallerRuns
+    /** Returns the runs of the caller who started a run, for work of the server that no request asks for. */
+    readonly ownerOf: (run: RunHead) => CallerRuns
+    /** Returns the runs of all callers that pass a filter. */
+    readonly heads: (filter: RunFilter) => Effect.Effect<ReadonlyArray<RunHead>, HttpProblem>
     /** Fails when the store does not respond. */
     readonly health: Effect.Effect<void, Unavailable>
     /** Ends all streams with the problem `Unavailable`, so that their clients connect again. */
@@ -223,6 +228,8 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
       agents: options.agents,
       limits: resources.limits,
       of: (caller) => OwnRuns.make(resources, caller),
+      ownerOf: (run) => OwnRuns.make(resources, ownerOf(run)),
+      heads: (filter) => asProblem("of all callers")(resources.store.list(filter)),
       health: ServerResources.health(resources),
       close: resources.close
     }))

@@ -24,6 +24,7 @@ export interface Setup {
   readonly model?: Provider.ProviderShape
   readonly skills?: ReadonlyArray<Skill.AnySkill<never>>
   readonly store?: RunStore.RunStoreShape
+  readonly media?: Layer.Layer<MediaStore.MediaStore>
   readonly agent?: Agent.Agent<unknown>
   readonly options?: Partial<ServedRuns.Options & HttpKernel.RouteOptions>
   /** Further layers: who may, hooks, policies. */
@@ -42,6 +43,7 @@ export const clerk = Agent.make({
 /** The routes of a server, with everything below them. */
 export const app = ({
   agent = clerk,
+  media = MediaStore.layerMemory,
   model,
   options,
   replies = [],
@@ -52,7 +54,7 @@ export const app = ({
 }: Setup) => {
   const stores = Layer.mergeAll(
     store === undefined ? RunStore.layerMemory : Layer.succeed(RunStore.RunStore, store),
-    MediaStore.layerMemory
+    media
   )
   const kernel = Kernel.layer.pipe(
     Layer.provide([

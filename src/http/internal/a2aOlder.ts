@@ -3,7 +3,7 @@
  * value.
  */
 
-import { isJsonObject, type Json, type JsonObject, jsonObject } from "../../kit/json.ts"
+import { isEmpty, isJsonObject, type Json, type JsonObject, jsonObject } from "../../kit/json.ts"
 import type { Call, Rpc } from "./a2aRequest.ts"
 
 const methods: ReadonlyMap<string, string> = new Map([
@@ -24,19 +24,43 @@ export const callOf = (rpc: Rpc): Call => {
   const method = methods.get(rpc.method)
   return method === undefined
     ? { ...rpc, version: "1.0", isRest: false }
-    : { ...rpc, method, params: paramsOf(rpc.params), version: "0.3", isRest: false }
+    : { ...rpc, method, params: paramsOf(method, rpc.params), version: "0.3", isRest: false }
 }
 
-const paramsOf = (given: Json = {}): Json => {
+const paramsOf = (method: string, given: Json = {}): Json => {
   const params = jsonObject(given)
+  if (method.includes("PushNotification")) return pushParamsOf(params)
   const message = params["message"]
   if (!isJsonObject(message)) return params
-  const { blocking, ...configuration } = jsonObject(params["configuration"])
+  const { blocking, pushNotificationConfig, ...configuration } = jsonObject(params["configuration"])
   return {
     ...params,
     message: { ...message, parts: listOf(message["parts"]).map(fileAsPart) },
-    configuration: { ...configuration, returnImmediately: blocking === false }
+    configuration: {
+      ...configuration,
+      returnImmediately: blocking === false,
+      ...(pushNotificationConfig === undefined ? {} : { taskPushNotificationConfig: configAs(pushNotificationConfig) })
+    }
   }
+}
+
+const pushParamsOf = ({
+  id,
+  pushNotificationConfig,
+  pushNotificationConfigId,
+  taskId = id ?? null
+}: JsonObject): JsonObject => ({
+  ...jsonObject(configAs(pushNotificationConfig ?? {})),
+  ...(pushNotificationConfigId === undefined ? {} : { id: pushNotificationConfigId }),
+  taskId
+})
+
+/** Converts a push notification config. Of several schemes the first one is used. */
+const configAs = (given: Json): Json => {
+  if (!isJsonObject(given) || !isJsonObject(given["authentication"])) return given
+  const { schemes, ...authentication } = given["authentication"]
+  const scheme = listOf(schemes)[0]
+  return { ...given, authentication: { ...authentication, ...(scheme === undefined ? {} : { scheme }) } }
 }
 
 const fileAsPart = (part: Json): Json => {
@@ -51,7 +75,10 @@ const fileAsPart = (part: Json): Json => {
 }
 
 /** Converts a result to version 0.3. */
-export const resultOf = (result: JsonObject): JsonObject => {
+export const resultOf = (result: JsonObject): Json => {
+  if (result["configs"] !== undefined) return listOf(result["configs"]).map(configOf)
+  if (typeof result["url"] === "string") return configOf(result)
+  if (isEmpty(result)) return null
   const { artifactUpdate, statusUpdate, task = result } = result
   if (isJsonObject(statusUpdate)) {
     const status = statusOf(statusUpdate["status"])
@@ -68,6 +95,13 @@ export const resultOf = (result: JsonObject): JsonObject => {
     artifacts: listOf(artifacts).map(artifactOf),
     history: listOf(history).map(messageOf)
   }
+}
+
+const configOf = (given: Json): JsonObject => {
+  const { authentication, taskId = null, ...config } = jsonObject(given)
+  if (!isJsonObject(authentication)) return { taskId, pushNotificationConfig: config }
+  const { scheme = "", ...rest } = authentication
+  return { taskId, pushNotificationConfig: { ...config, authentication: { ...rest, schemes: [scheme] } } }
 }
 
 /** States in which a task does not progress by itself. */

@@ -106,9 +106,11 @@ export const errorOf = (method: string, problem: HttpProblem): RpcError | undefi
   }
 }
 
+/** The error for a call that needs push notifications, where there are none. */
+export const noPush: RpcError = { code: -32003, message: "Push notifications are not supported." }
+
 /** Returns the error for an unsupported method. */
 export const unknown = (method: string): RpcError => {
-  if (method.includes("PushNotification")) return { code: -32003, message: "Push notifications are not supported." }
   if (method === "GetExtendedAgentCard") return { code: -32007, message: "There is no extended agent card." }
   return { code: -32601, message: "There is no such method." }
 }

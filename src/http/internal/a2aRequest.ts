@@ -71,7 +71,8 @@ export const Send = Schema.Struct({
   configuration: Schema.optionalKey(
     Schema.Struct({
       returnImmediately: Schema.optionalKey(Schema.Boolean),
-      historyLength: Schema.optionalKey(HistoryLength)
+      historyLength: Schema.optionalKey(HistoryLength),
+      taskPushNotificationConfig: Schema.optionalKey(Schema.NullOr(Schema.JsonObject))
     })
   )
 })

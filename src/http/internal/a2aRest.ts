@@ -7,7 +7,7 @@ import type { Call } from "./a2aRequest.ts"
 
 /** A request: the rest of its path behind the base address, its query and the text of its body. */
 export interface RestRequest {
-  readonly method: "GET" | "POST"
+  readonly method: "GET" | "POST" | "DELETE"
   readonly path: string
   readonly query: URLSearchParams
   readonly body: string
@@ -17,7 +17,7 @@ export interface RestRequest {
 export const callOf = (request: RestRequest): Call | undefined => {
   const route = routeOf(request)
   if (route === undefined) return undefined
-  const { method, params = bodyOf(request.body) } = route
+  const { ids, method, params = bodyOf(request.body, ids) } = route
   return { jsonrpc: "2.0", method, params, version: "1.0", isRest: true }
 }
 
@@ -25,6 +25,8 @@ export const callOf = (request: RestRequest): Call | undefined => {
 interface Route {
   readonly method: string
   readonly params?: JsonObject
+  /** Parameters in the path, which those of the body do not replace. */
+  readonly ids?: JsonObject
 }
 
 const routeOf = ({ method, path, query }: RestRequest): Route | undefined => {
@@ -38,8 +40,15 @@ const routeOf = ({ method, path, query }: RestRequest): Route | undefined => {
   const params = { ...paramsOf(query), id }
   if (verb === ":subscribe") return { method: "SubscribeToTask", params }
   if (verb === ":cancel") return method === "POST" ? { method: "CancelTask", params } : undefined
-  if (verb !== "") return { method: "GetTaskPushNotificationConfig", params }
+  if (verb !== "") return pushRouteOf(method, id, verb.replace(/^\/[^/]*\/?/, ""))
   return method === "GET" ? { method: "GetTask", params } : undefined
+}
+
+const pushRouteOf = (method: RestRequest["method"], taskId: string, id: string): Route | undefined => {
+  if (method === "POST") return id === "" ? { method: "CreateTaskPushNotificationConfig", ids: { taskId } } : undefined
+  if (method === "GET" && id === "") return { method: "ListTaskPushNotificationConfigs", params: { taskId } }
+  const verb = method === "GET" ? "Get" : "Delete"
+  return id === "" ? undefined : { method: `${verb}TaskPushNotificationConfig`, params: { taskId, id } }
 }
 
 /** Returns the parameters in a query, where every value is a text. */
@@ -52,7 +61,7 @@ const valueOf = (name: string, value: string): Json => {
 }
 
 /** Returns the parameters in a body. Those of one that is not JSON are null, which no method accepts. */
-const bodyOf = (text: string): Json => {
+const bodyOf = (text: string, ids: JsonObject = {}): Json => {
   const body = parseJson(text, Bounds.jsonDepth)
-  return Result.isSuccess(body) && isJsonObject(body.success) ? body.success : null
+  return Result.isSuccess(body) && isJsonObject(body.success) ? { ...body.success, ...ids } : null
 }

@@ -117,7 +117,7 @@ export const failure = (ids: TaskIds, at: number, { message }: ErrorInfo): JsonO
   statusOf("FAILED", at, messageOf(ids, at, [{ text: message }]))
 
 /** Returns true if a task has ended. */
-export const isOver = ({ status }: Head): boolean => over.has(status.type)
+export const isOver = ({ status }: { readonly status: Pick<Head["status"], "type"> }): boolean => over.has(status.type)
 
 const over: ReadonlySet<string> = new Set(["completed", "no_answer", "failed", "cancelled"])
 

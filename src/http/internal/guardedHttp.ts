@@ -38,6 +38,14 @@ export const make = (origins: ReadonlyArray<string>): Effect.Effect<HttpClient.H
     })
   })
 
+/** Returns whether an address is one of these origins, or of a public host over one protocol. */
+export const reaches = (origins: ReadonlyArray<string>, address: string, protocol: string): boolean => {
+  const url = URL.parse(address)
+  if (url === null || !Discreet.isHttpAddress(address)) return false
+  const isKnown = origins.some((origin) => URL.parse(origin)?.origin === url.origin)
+  return isKnown || (url.protocol === protocol && isPublic(url))
+}
+
 /** Returns whether an address may be dialled. An address in numbers is not looked up. */
 const isPublic = (url: URL): boolean => Discreet.isHttpAddress(url.href) && hostKind(url) === "public"
 

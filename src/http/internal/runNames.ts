@@ -4,7 +4,8 @@
  */
 
 import type { Caller as StoredCaller } from "../../RunState.ts"
-import type { Caller } from "../Access.ts"
+import type { RunHead } from "../../RunStore.ts"
+import { type Caller, operator } from "../Access.ts"
 
 /** Returns the prefix of all run ids of a caller, which is empty for an operator. */
 const prefixOf = (caller: Caller): string =>
@@ -31,4 +32,10 @@ export const isOwn = (caller: Caller, runId: string): boolean => runId.startsWit
 export const stored = ({ isOperator = false, roles = [], ...caller }: Caller): StoredCaller => {
   const all = isOperator && !roles.includes("operator") ? roles.concat("operator") : roles
   return { ...caller, ...(all.length === 0 ? {} : { roles: all }) }
+}
+
+/** Returns the caller who started a run, as the name of the run says: a run without a prefix is an operator's. */
+export const ownerOf = ({ caller, rootRunId }: Pick<RunHead, "caller" | "rootRunId">): Caller => {
+  if (caller === undefined) return operator
+  return isOwn(caller, rootRunId) ? caller : { ...caller, isOperator: true }
 }
