@@ -142,8 +142,8 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never
  * Submits a run of an agent at each time of a cron expression, until it is interrupted. Workers or runners run them.
  *
  * The id of a run is made from the name of the schedule and the time, so any number of processes may have the same
- * schedule on one store: each time starts one run, as long as one of them is running. Fails with `ConfigInvalid` for a
- * cron expression that cannot be read, or that no date matches.
+ * schedule on one store: each time starts one run, as long as one of them is running. `Schedules` lists and pauses it.
+ * Fails with `ConfigInvalid` for a cron expression that cannot be read, or that no date matches.
  *
  * @example
  * const Reports = Layer.effectDiscard(
@@ -159,7 +159,11 @@ export const schedule = <Output, S extends AnySkill<unknown>, R = never>(
   options: ScheduleOptions
 ): Effect.Effect<never, SubmitError | ConfigInvalid, Kernel | Needs<R>> =>
   Kernel.use((kernel) =>
-    Schedules.schedule(options, (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId }))
+    Schedules.schedule(
+      Schedules.timesOf(agent.name, options),
+      kernel.parts && Context.get(kernel.parts, RunStore.RunStore).notes,
+      (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId })
+    )
   )
 
 /**

@@ -95,6 +95,7 @@ export const KernelError = Schema.Union([
   Store.RunBusy,
   Store.RunNotFound,
   Store.RunExists,
+  Store.ScheduleNotFound,
   Store.StoreError,
   Run.InFlightToolCalls,
   Run.AgentMismatch,

@@ -47,6 +47,8 @@ export type {
   CallInFlight,
   Claim,
   Lease,
+  Note,
+  Notes,
   RunFilter,
   RunHead,
   RunStatus,

@@ -58,7 +58,10 @@ export const asUsage = (error: { readonly message: string }, what = ""): Command
 /** Ends a command with another error: with code 1, unless the error is about its input. */
 export const asFailure = (error: { readonly _tag: string; readonly message: string }): CommandFailed => {
   if (error instanceof CommandFailed) return error
-  const code = error._tag === "RunNotFound" || error._tag === "QuestionNotFound" ? Codes.usage : Codes.failed
+  const code =
+    error._tag === "RunNotFound" || error._tag === "ScheduleNotFound" || error._tag === "QuestionNotFound"
+      ? Codes.usage
+      : Codes.failed
   return new CommandFailed({ code, reason: excerpt(withVendorWords(error), 800), tag: error._tag })
 }
 

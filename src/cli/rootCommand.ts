@@ -17,6 +17,7 @@ import { ops } from "./commands/opsCommand.ts"
 import { run } from "./commands/runCommand.ts"
 import { runs } from "./commands/runsCommand.ts"
 import { scenario } from "./commands/scenarioCommand.ts"
+import { schedules } from "./commands/schedulesCommand.ts"
 import { store } from "./commands/storeCommand.ts"
 import { studio } from "./commands/studioCommand.ts"
 import { worker } from "./commands/workerCommand.ts"
@@ -27,7 +28,20 @@ import * as Text from "./terminalText.ts"
 
 const root = Command.make("kernai").pipe(
   Command.withDescription(`Run agents, store their runs, and inspect them. ${help}`),
-  Command.withSubcommands([run, chat, runs, ops, studio, worker, store, scenario, evalCommand, mcpCommand, doctor])
+  Command.withSubcommands([
+    run,
+    chat,
+    runs,
+    schedules,
+    ops,
+    studio,
+    worker,
+    store,
+    scenario,
+    evalCommand,
+    mcpCommand,
+    doctor
+  ])
 )
 
 /**

@@ -43,6 +43,7 @@ import * as Journals from "./internal/fileJournal.ts"
 import * as Leases from "./internal/fileLease.ts"
 import * as Log from "./internal/lineLog.ts"
 import * as Name from "./internal/fileName.ts"
+import * as FileNotes from "./internal/fileNotes.ts"
 
 /**
  * Options of a store in a directory.
@@ -118,6 +119,7 @@ const storeOf = (directory: Directory) => {
       Effect.catchTag(Leases.release(files, fileOf(directory, runId), workerId), "PlatformError", failed("release")),
     cancelled: (runId) => cancellations.of(runId),
     offers: directory.offers.offers,
+    notes: FileNotes.make(files, directory.path),
     remove: (runIds) => Effect.catchTag(remove(directory, runIds), "PlatformError", failed("remove"))
   }
   return { store, end: followers.end }

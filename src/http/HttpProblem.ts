@@ -39,7 +39,7 @@ export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
 }) {}
 
 /**
- * Fails if the caller has no such run, medium or question, or if there is no such agent. Runs of other callers do not
+ * Fails if the caller has no such run, medium or question, or if there is no such agent or schedule. Runs of other callers do not
  * exist for a caller.
  *
  * @category errors
@@ -48,7 +48,7 @@ export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
 export class NotFound extends HttpApiError.Problem<NotFound>()(
   "NotFound",
   { type: "urn:kernai:problem:not-found", status: 404, title: "Not found" },
-  { what: Schema.Literals(["run", "agent", "medium", "question"]), id: Schema.String }
+  { what: Schema.Literals(["run", "agent", "medium", "question", "schedule"]), id: Schema.String }
 ) {}
 
 /**
@@ -60,6 +60,7 @@ export class NotFound extends HttpApiError.Problem<NotFound>()(
  * - `not_completed`, `completed`, `cancelled`: its status. `not_at_rest`: it did not fail, and no hook paused it.
  * - `not_root`: it is part of the tree of another run; send the request to that one.
  * - `medium`: another medium has the same id.
+ * - `never_ran`: the schedule has no run yet from which another one could begin.
  *
  * @category errors
  * @since 0.1.0
@@ -77,7 +78,8 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
       "cancelled",
       "not_at_rest",
       "not_root",
-      "medium"
+      "medium",
+      "never_ran"
     ]),
     id: Schema.String
   }
@@ -176,6 +178,10 @@ const problemOf = (error: KernelError, id: string): HttpProblem => {
   switch (error._tag) {
     case "RunNotFound":
       return new NotFound({ what: "run", id })
+    case "ScheduleNotFound":
+      return error.reason === "never_ran"
+        ? new Conflict({ reason: "never_ran", id })
+        : new NotFound({ what: "schedule", id })
     case "AgentNotFoundError":
       return new NotFound({ what: "agent", id })
     case "QuestionNotFound":

@@ -20,7 +20,7 @@ import * as Storable from "../kit/storable.ts"
 import { flat } from "../kit/text.ts"
 import { timeSpan } from "../kit/time.ts"
 import { selects, statusOf, storedStatuses } from "../internal/store/runStatus.ts"
-import type { Claim, Lease, RunFilter, RunHead } from "../internal/store/runStoreTypes.ts"
+import type { Claim, Lease, Note, RunFilter, RunHead } from "../internal/store/runStoreTypes.ts"
 
 /**
  * Returns the error for records that no store accepts: records of several runs, or records that do not lead to `state`
@@ -387,3 +387,12 @@ export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolea
 }
 
 const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", " ").toWellFormed()
+
+/**
+ * Returns the notes whose keys begin with a text, in the order of their keys.
+ *
+ * @category filtering
+ * @since 0.1.0
+ */
+export const sortedNotes = (notes: ReadonlyArray<Note>, prefix: string): ReadonlyArray<Note> =>
+  notes.filter(({ key }) => key.startsWith(prefix)).sort((one, other) => (one.key < other.key ? -1 : 1))

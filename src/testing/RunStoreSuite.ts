@@ -17,6 +17,7 @@ import { claims } from "./internal/runStore/claims.ts"
 import { groups, journals } from "./internal/runStore/journals.ts"
 import { heads } from "./internal/runStore/headChecks.ts"
 import { histories } from "./internal/runStore/histories.ts"
+import { notes } from "./internal/runStore/notes.ts"
 import { values } from "./internal/runStore/values.ts"
 
 /**
@@ -47,7 +48,7 @@ export interface Check<out E, out R> {
 export const checks = <E, R>(
   open: Effect.Effect<RunStore.RunStoreShape, E, R>
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
-  [...journals, ...groups, ...claims, ...heads, ...values, ...histories].map(({ body, name }) => ({
+  [...journals, ...groups, ...claims, ...heads, ...values, ...histories, ...notes].map(({ body, name }) => ({
     name,
     run: Effect.provideService(onTwo(Effect.flatMap(open, tidy), body), Clock.Clock, Clock.Clock.defaultValue())
   }))

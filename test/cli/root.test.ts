@@ -127,7 +127,7 @@ describe("kernai", () => {
     Effect.gen(function* () {
       const helps = new Map(yield* helpBelow([]))
       const having = (flag: string) => [...helps.keys()].filter((command) => helps.get(command)?.includes(`  ${flag}`))
-      const stored = [...helps.keys()].filter((command) => command.startsWith("runs "))
+      const stored = [...helps.keys()].filter((command) => /^(runs|schedules) /.test(command))
       const scenarios = ["scenario run", "scenario matrix"]
       assert.deepStrictEqual(having("--store <store>"), [
         "run",
@@ -150,7 +150,7 @@ describe("kernai", () => {
       const servers = ["list", "call", "doctor", "sign-in", "approve"].map((name) => `mcp ${name}`)
       assert.includeMembers(having("--mcp <file>"), [...agents, ...servers])
       // Groups of commands have no flags, a chat is a conversation, an export is JSON or a page, and SQL is SQL.
-      const silent = ["", "runs", "scenario", "mcp", "store", "chat", "runs export", "store sql"]
+      const silent = ["", "runs", "schedules", "scenario", "mcp", "store", "chat", "runs export", "store sql"]
       assert.deepStrictEqual(
         having("--json"),
         [...helps.keys()].filter((command) => !silent.includes(command))

@@ -21,7 +21,8 @@ describe("FileRunStore", () => {
   suite(at(directory), LongRun.isLong ? [] : ["gives the state of a long run whose conversation was compacted"])
 
   it("keeps no file of a removed run", () => {
-    assert.sameMembers(fs.readdirSync(directory), [".histories", ".offers", "clock"])
+    assert.sameMembers(fs.readdirSync(directory), [".histories", ".notes", ".offers", "clock"])
+    assert.deepStrictEqual(fs.readdirSync(`${directory}/.notes`), [])
     assert.deepStrictEqual(fs.readdirSync(`${directory}/.offers`), [])
     assert.deepStrictEqual(fs.readdirSync(`${directory}/.histories`), [])
   })

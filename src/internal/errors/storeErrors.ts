@@ -41,6 +41,18 @@ export class RunExists extends Schema.TaggedError<RunExists>()("RunExists", { ru
   }
 }
 
+/** The store has no schedule with this name, or none of its runs. */
+export class ScheduleNotFound extends Schema.TaggedError<ScheduleNotFound>()("ScheduleNotFound", {
+  name: Schema.String,
+  reason: Schema.Literals(["unknown", "never_ran"])
+}) {
+  override get message() {
+    return this.reason === "unknown"
+      ? `no schedule '${this.name}': none with that name was started on this store`
+      : `schedule '${this.name}' has no run yet, and a run now begins as its last one did`
+  }
+}
+
 /** The store failed. Nothing is known to be lost, so the run can be resumed. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,

@@ -13,29 +13,42 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schedule from "effect/Schedule"
-import { ConfigInvalid } from "../../KernelError.ts"
+import { ConfigInvalid, type StoreError } from "../../KernelError.ts"
+import type { ScheduleOptions } from "../../RunOptions.ts"
+import type { Notes } from "../../RunStore.ts"
 import { flat } from "../../kit/text.ts"
+import { type Definition, define, isPaused } from "./storedSchedules.ts"
 
-/** A cron schedule with the name of its runs. */
-interface Times {
-  readonly name: string
-  readonly cron: string
-  readonly timeZone?: string | undefined
-  readonly late?: Duration.Input | undefined
+/** A schedule as it is stored, and how late a run may start. */
+interface Times extends Definition {
+  readonly late: Duration.Input | undefined
 }
+
+/** Returns the times of a schedule of an agent. */
+export const timesOf = (agent: string, { caller, cron, late, name, timeZone }: ScheduleOptions): Times => ({
+  name,
+  agent,
+  ...(caller?.tenant === undefined ? {} : { tenant: caller.tenant }),
+  cron,
+  ...(timeZone === undefined ? {} : { timeZone }),
+  late
+})
 
 /**
  * Calls `submit` at each scheduled time, with an id that is the same in every process, so that a store accepts only one
- * run. If the store fails, `submit` is retried until the time is too late.
+ * run. If the store fails, `submit` is retried until the time is too late. With notes, the schedule is stored in them, and
+ * starts nothing while they say that it is paused.
  */
 export const schedule = <E extends { readonly _tag: string; readonly message: string }, R>(
-  times: Times,
+  { late: limit, ...times }: Times,
+  notes: Notes | undefined,
   submit: (runId: string) => Effect.Effect<unknown, E, R>
-): Effect.Effect<never, E | ConfigInvalid, R> =>
+): Effect.Effect<never, E | ConfigInvalid | StoreError, R> =>
   Effect.gen(function* () {
     const parsed = Cron.parse(times.cron, times.timeZone)
     if (Result.isFailure(parsed)) return yield* new ConfigInvalid({ path: "cron", reason: parsed.failure.message })
-    const late = Duration.toMillis(times.late ?? "1 minute")
+    const late = Duration.toMillis(limit ?? "1 minute")
+    if (notes !== undefined) yield* Effect.catch(define(notes, times), notListed(times.name))
     let after = (yield* Clock.currentTimeMillis) - late
     for (;;) {
       const next = nextTime(parsed.success, times.cron, after)
@@ -43,7 +56,7 @@ export const schedule = <E extends { readonly _tag: string; readonly message: st
       const at = next.value
       yield* until(at)
       const runId = `${times.name}@${new Date(at).toISOString()}`
-      yield* submit(runId).pipe(
+      yield* unlessPaused(notes, times.name, submit(runId)).pipe(
         Effect.tapError((error) =>
           error._tag === "StoreError"
             ? Effect.logWarning(`run ${flat(runId)} was not submitted`, error.message)
@@ -62,6 +75,19 @@ export const schedule = <E extends { readonly _tag: string; readonly message: st
       after = Math.max(at, (yield* Clock.currentTimeMillis) - late)
     }
   })
+
+/** Starts a run unless its schedule is paused. */
+const unlessPaused = <E, R>(
+  notes: Notes | undefined,
+  name: string,
+  submitted: Effect.Effect<unknown, E, R>
+): Effect.Effect<unknown, E | StoreError, R> =>
+  notes === undefined
+    ? submitted
+    : Effect.flatMap(isPaused(notes, name), (isPaused) => (isPaused ? Effect.void : submitted))
+
+const notListed = (name: string) => (error: StoreError) =>
+  Effect.logWarning(`schedule ${flat(name)} is not listed`, error.message)
 
 /** Waits until an instant of the clock, which may be changed in the meantime. */
 const until = (at: number): Effect.Effect<void> =>

@@ -222,8 +222,39 @@ export interface RunStoreShape {
    * @since 0.1.0
    */
   readonly offers?: Stream.Stream<string> | undefined
+  /**
+   * Small texts beside the runs. Without them, schedules cannot be listed or paused.
+   *
+   * @since 0.1.0
+   */
+  readonly notes?: Notes | undefined
   /** Deletes runs with everything stored for them. Ignores unknown ids. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+}
+
+/**
+ * A small text beside the runs, which all processes of a store share.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Note {
+  /** At most 512 characters. */
+  readonly key: string
+  readonly text: string
+}
+
+/**
+ * The notes of a store.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Notes {
+  /** Returns the notes whose keys begin with a text, in the order of their keys. */
+  readonly list: (prefix: string) => Effect.Effect<ReadonlyArray<Note>, StoreError>
+  /** Stores the text of a note as a whole, or removes the note if there is none. */
+  readonly set: (key: string, text: string | undefined) => Effect.Effect<void, StoreError>
 }
 
 /**

@@ -23,7 +23,8 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
     "0003_histories": sql.onDialectOrElse({
       pg: () => histories(postgresText, (column) => `${column} REFERENCES kernai_histories (id)`),
       orElse: () => histories("TEXT", (column) => column)
-    })
+    }),
+    "0004_notes": sql.onDialectOrElse({ pg: () => notes(postgresText), orElse: () => notes("TEXT") })
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -237,6 +238,9 @@ const histories = (text: string, referring: (column: string) => string) => [
   `ALTER TABLE kernai_runs ADD COLUMN history ${referring(text)}`,
   "CREATE INDEX kernai_runs_history ON kernai_runs (history) WHERE history IS NOT NULL"
 ]
+
+/** Small texts beside the runs. Versions that do not know them continue to work. */
+const notes = (text: string) => [`CREATE TABLE kernai_notes (note ${text} PRIMARY KEY, body TEXT NOT NULL)`]
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
   // Only the type INTEGER makes the key the row id.

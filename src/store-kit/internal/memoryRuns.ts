@@ -13,7 +13,7 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError
 import * as RunCodec from "../../RunCodec.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import type { Claim, Lease, RunFilter, RunHead, RunStoreShape } from "../../internal/store/runStoreTypes.ts"
+import type { Claim, Lease, Notes, RunFilter, RunHead, RunStoreShape } from "../../internal/store/runStoreTypes.ts"
 import { isEmpty } from "../../kit/json.ts"
 import * as Streams from "../../kit/streams.ts"
 import { open } from "../../internal/state/state.ts"
@@ -30,7 +30,8 @@ import {
   mentions,
   movedSince,
   refusal,
-  searchWords
+  searchWords,
+  sortedNotes
 } from "../StoreRules.ts"
 
 /** A store and its finalizer. */
@@ -103,6 +104,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         runs.listeners.add(listener)
         return () => void runs.listeners.delete(listener)
       }),
+      notes: notesIn(new Map()),
       remove: (runIds) =>
         Effect.sync(() => {
           for (const runId of runIds) remove(runs, runId)
@@ -114,6 +116,21 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
     }
   }
 }
+
+const notesIn = (texts: Map<string, string>): Notes => ({
+  list: (prefix) =>
+    Effect.sync(() =>
+      sortedNotes(
+        Array.from(texts, ([key, text]) => ({ key, text })),
+        prefix
+      )
+    ),
+  set: (key, text) =>
+    Effect.sync(() => {
+      if (text === undefined) texts.delete(key)
+      else texts.set(key, text)
+    })
+})
 
 // ---------------------------------------------------------------- appending
 

@@ -40,6 +40,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
         neverCancelled
       ),
     offers: store.offers === undefined ? undefined : withoutDefects(store.offers),
+    notes: store.notes === undefined ? undefined : soundNotes(store.notes),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }
   shareOffers(sound, store)
@@ -47,6 +48,11 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
   soundStores.set(sound, sound)
   return sound
 }
+
+const soundNotes = (notes: RunStore.Notes): RunStore.Notes => ({
+  list: (prefix) => call("read", () => notes.list(prefix)),
+  set: (key, text) => call("write", () => notes.set(key, text))
+})
 
 /** Wraps a store of media, and the stores of its runs. */
 export const soundMedia = (store: MediaStore.MediaStoreShape): MediaStore.MediaStoreShape => ({

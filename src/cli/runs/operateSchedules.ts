@@ -1,0 +1,76 @@
+/**
+ * Lists, pauses and resumes the schedules of a store, and starts their runs.
+ */
+
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { RunStore } from "../../RunStore.ts"
+import * as Schedules from "../../Schedules.ts"
+import type { ListFlags, OneFlags, PauseFlags } from "../commands/schedulesFlags.ts"
+import { asFailure } from "../exit.ts"
+import { Screen } from "../screen.ts"
+import * as Store from "../storeFlag.ts"
+import * as Text from "../terminalText.ts"
+import { ageOf } from "./listRuns.ts"
+
+/** Prints schedules, each as a line or as JSON. */
+export const list = Effect.fnUntraced(function* ({ agentName, json, store, tenant }: ListFlags) {
+  const screen = yield* Screen
+  const now = yield* Clock.currentTimeMillis
+  const all = yield* onStore(store, Schedules.list({ agent: agentName, tenant }))
+  if (json) return screen.out(all.map((schedule) => `${Text.json(schedule)}\n`).join(""))
+  if (all.length === 0) return screen.progress("no schedules found\n")
+  const title = ["schedule", "agent", "times", "next", "last run", "age"]
+  const rows = all.map((schedule) => {
+    const { agent, cron, last, name, timeZone } = schedule
+    return [
+      Text.excerpt(name, 32),
+      Text.excerpt(agent, 20),
+      Text.excerpt(timeZone === undefined ? cron : `${cron} ${timeZone}`, 40),
+      nextOf(schedule),
+      last?.status.type ?? "",
+      last === undefined ? "" : ageOf(now - last.createdAt)
+    ]
+  })
+  screen.out(Text.table([title, ...rows], screen))
+})
+
+const nextOf = ({ next, paused }: Schedules.Schedule): string => {
+  if (paused !== undefined) return Text.excerpt(["paused", paused.by, paused.reason].filter(Boolean).join(": "), 40)
+  return next === undefined ? "never" : new Date(next).toISOString().replace(/:00\.000Z$/, "Z")
+}
+
+/** Lets a schedule start no run. */
+export const pause = ({ by, reason, ...flags }: PauseFlags) =>
+  changed(flags, "paused", Schedules.pause(flags.name, { by, reason }))
+
+/** Lets a paused schedule start runs again. */
+export const resume = (flags: OneFlags) => changed(flags, "resumed", Schedules.resume(flags.name))
+
+/** Removes a schedule from the list. */
+export const remove = (flags: OneFlags) => changed(flags, "removed", Schedules.remove(flags.name))
+
+/** Starts a run of a schedule, and prints its id. */
+export const run = Effect.fnUntraced(function* ({ json, name, store }: OneFlags) {
+  const screen = yield* Screen
+  const runId = yield* onStore(store, Schedules.run(name))
+  screen.out(json ? `${Text.json({ name, runId })}\n` : `${Text.flat(runId)}\n`)
+})
+
+const changed = Effect.fnUntraced(function* <E extends { readonly _tag: string; readonly message: string }>(
+  { json, name, store }: OneFlags,
+  done: string,
+  change: Effect.Effect<void, E, RunStore>
+) {
+  const screen = yield* Screen
+  yield* onStore(store, change)
+  screen.out(json ? `${Text.json({ name, done })}\n` : `${done}  ${Text.flat(name)}\n`)
+})
+
+const onStore = Effect.fnUntraced(function* <A, E extends { readonly _tag: string; readonly message: string }>(
+  flag: string,
+  effect: Effect.Effect<A, E, RunStore>
+) {
+  const store = yield* Store.openExisting(flag)
+  return yield* effect.pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+})
