@@ -19,6 +19,7 @@ const names: ReadonlyArray<string> = [
   "parser",
   "scheduler",
   "loop",
+  "programs",
   "fresh",
   "tokens",
   "runs",

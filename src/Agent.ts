@@ -285,7 +285,8 @@ export interface Options<
     | ((context: ContextOf<NoInfer<C>>) => string | Effect.Effect<string, never, R>)
   /**
    * A provider of its own, such as one that replies by a program: an Effect that runs once for each start or resume of a
-   * run. Its scope is closed when the run stops. `RunState.current` is the run that a reply is for.
+   * run. Its scope is closed when the run stops. `RunState.current` is the run that a reply is for. Its prompts are not
+   * counted as text that a vendor caches.
    */
   readonly provider?: Effect.Effect<ProviderShape<ProgramError>, never, R | Scope.Scope> | undefined
   /** Skills it may call: undefined for none, `all`, or a list of names and skills. */
@@ -488,7 +489,10 @@ const isOfContext = (instructions: AnyOptions["instructions"]): instructions is 
 const answerOf = (output: Schema.ConstraintDecoder<unknown>): Schema.ConstraintDecoder<unknown> =>
   attempt(() => (Schema.isSchema(output) ? Schema.fromJsonString(Schema.toCodecJson(output)) : output), output)
 
-const schemaOf = (output: Schema.Constraint) => () => valueSchema(output)
+const schemaOf = (output: Schema.Constraint) => {
+  let schema: ReturnType<typeof valueSchema> | undefined
+  return () => (schema ??= valueSchema(output))
+}
 
 export {
   /**

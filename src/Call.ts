@@ -207,7 +207,7 @@ export const render = (
  */
 export const unanswered = (reply: Message, answers: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   const calls = reply.content.filter((part) => part.type === "tool_use")
-  if (calls.length === 0) return []
+  if (calls.every(({ callId }, index) => answersOnly(answers[index], callId))) return []
   const answered = new Set(
     answers.flatMap((message) => message.content.flatMap((part) => (part.type === "tool_result" ? [part.callId] : [])))
   )
@@ -216,6 +216,12 @@ export const unanswered = (reply: Message, answers: ReadonlyArray<Message>): Rea
     answered.add(callId)
     return [{ role: "tool", content: [Contents.toolResult(callId, "This call was not run.", { isError: true })] }]
   })
+}
+
+/** Returns whether a message is the result of a call and nothing else. */
+const answersOnly = (message: Message | undefined, callId: string): boolean => {
+  const [part, ...more] = message?.content ?? []
+  return part?.type === "tool_result" && part.callId === callId && more.length === 0
 }
 
 /**

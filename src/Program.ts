@@ -119,8 +119,9 @@ export function make<R>(
     ...rest
   } = options
   const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(output))
+  const read = readerOf(input)
   const body = (message: Message | undefined) =>
-    inputOf(input, message).pipe(
+    read(message).pipe(
       Effect.flatMap(run),
       Effect.flatMap(encode),
       Effect.map((json) => answerText(agent, json))
@@ -161,13 +162,16 @@ const within = <A, E, R>(
   Effect.updateContext(body, (own: Context.Context<Program>) => Context.merge(services, own))
 
 /** Reads the input of a run: its text, or else the JSON that its text holds. */
-const inputOf = (schema: Codec, message: Message | undefined): Effect.Effect<unknown, InvalidInput> => {
-  const text = message === undefined ? "" : Messages.text(message)
-  const json = Schema.fromJsonString(Schema.toCodecJson(schema))
-  return Schema.decodeUnknownEffect(Schema.toCodecJson(schema))(text).pipe(
-    Effect.catch(() => Schema.decodeUnknownEffect(json)(text)),
-    Effect.mapError(({ message }) => new InvalidInput({ message: `its input does not fit: ${message}` }))
-  )
+const readerOf = (schema: Codec): ((message: Message | undefined) => Effect.Effect<unknown, InvalidInput>) => {
+  const ofText = Schema.decodeUnknownEffect(Schema.toCodecJson(schema))
+  const ofJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
+  return (message) => {
+    const text = message === undefined ? "" : Messages.text(message)
+    return ofText(text).pipe(
+      Effect.catch(() => ofJson(text)),
+      Effect.mapError(({ message }) => new InvalidInput({ message: `its input does not fit: ${message}` }))
+    )
+  }
 }
 
 /** The first message of the run does not fit the input of the program. */

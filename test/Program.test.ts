@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Context, Effect, Fiber, Layer, Ref, Schema } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, Ref, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, Middleware, Policy, Program, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
@@ -287,6 +287,19 @@ describe("a program", () => {
       yield* Effect.exit(Kernel.run(holder, "go"))
       assert.deepStrictEqual(released, ["released"])
     }).pipe(Effect.provide(Layer.provide(kernel(), confirming("program_step"))))
+  )
+
+  it.effect("forecasts no cache of a vendor for its conversation", () =>
+    Effect.gen(function* () {
+      const { add } = adder()
+      const long = Program.make("long", { skills: [add], run: () => Effect.as(Program.call(add, { to: 1 }), "done") })
+      const events = yield* Stream.runCollect(Kernel.stream(long, "word ".repeat(5_000)))
+      const sent = events.filter((event) => event.type === "messages_sent")
+      assert.deepStrictEqual(
+        sent.map(({ cache }) => cache),
+        [undefined, undefined]
+      )
+    }).pipe(Effect.provide(kernel()))
   )
 
   it.effect("is an agent that other agents call with its typed input", () =>

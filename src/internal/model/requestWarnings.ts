@@ -13,14 +13,17 @@ import * as PromptCache from "../prompt/promptCache.ts"
 import type { Run } from "../run/run.ts"
 import { promptLog } from "../state/state.ts"
 
-/** Returns the cache forecast of a prompt that is about to be sent, or undefined if none of it can be cached. */
+/**
+ * Returns the cache forecast of a prompt that is about to be sent, or undefined if none of it can be cached. An agent
+ * with a provider of its own, such as a program, sends its prompt to no vendor.
+ */
 export const forecastCache = (
   run: Run,
   model: string,
   tools: ReadonlyArray<ToolDefinition>,
   now: number
 ): CacheForecast | undefined => {
-  if (run.live.publish === undefined) return undefined
+  if (run.live.publish === undefined || run.agent.provider !== undefined) return undefined
   const prompt = { model, tools, system: run.state.system, messages: promptLog(run.state) }
   const { cache, lost, possible, tokens } = PromptCache.send(run.cache, prompt, now)
   run.cache = cache

@@ -2,7 +2,9 @@
  * The provider of a program: its replies are the calls that the program makes, and at last its result.
  */
 
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -28,27 +30,17 @@ export class Interpreter implements ProviderShape<ProgramError> {
   readonly #version: number
   readonly #body: Body
   readonly #sessions = new Map<string, Session>()
+  /** Every reply is read from the run of its fiber, so one stream gives them all. */
+  readonly #stream: Stream.Stream<StreamPart, ProgramError>
 
   constructor(program: string, version: number, body: Body) {
     this.#program = program
     this.#version = version
     this.#body = body
+    this.#stream = Stream.fromChannel(Channel.fromEffect(this.#replies()))
   }
 
-  readonly stream: ProviderShape<ProgramError>["stream"] = () =>
-    Stream.unwrap(
-      Effect.gen({ self: this }, function* () {
-        const run = yield* readable
-        const session = this.#sessionOf(run)
-        const reply = yield* session.next(run)
-        if (Exit.isExit(reply)) return Stream.fromArray(yield* this.#answer(reply))
-        const isFirst = firstTurnOf(run) === undefined
-        return Stream.fromArray([
-          ...(isFirst ? textParts(JSON.stringify(session.start)) : []),
-          ...callParts(run.state.currentTurn?.turnId ?? "", reply)
-        ])
-      })
-    )
+  readonly stream: ProviderShape<ProgramError>["stream"] = () => this.#stream
 
   /** Runs a step of the run's open turn. */
   readonly step = (callId: string): Effect.Effect<unknown, unknown> =>
@@ -63,18 +55,30 @@ export class Interpreter implements ProviderShape<ProgramError> {
     Effect.forEach(this.#sessions.values(), ({ close }) => close, { discard: true, concurrency: "unbounded" })
   )
 
+  #replies(): Effect.Effect<Parts, ProgramError> {
+    return Effect.gen({ self: this }, function* () {
+      const run = yield* readable
+      const isFirst = firstTurnOf(run) === undefined
+      const session = this.#sessionOf(run)
+      const reply = yield* session.next(run)
+      if (Exit.isExit(reply)) return yield* this.#answer(reply)
+      const calls = callParts(run.state.currentTurn?.turnId ?? "", reply)
+      return isFirst ? [...textParts(JSON.stringify(session.start)), ...calls] : calls
+    })
+  }
+
   #sessionOf(run: ReadableRun): Session {
     const { history, input, runId } = run.state
     const known = this.#sessions.get(runId)
     if (known !== undefined) return known
-    const recorded = Schema.decodeUnknownOption(RecordedStart)(textOf(firstTurnOf(run)?.message))
+    const recorded = recordedStart(textOf(firstTurnOf(run)?.message))
     const start = Option.getOrElse(recorded, () => ({ version: this.#version, seed: runId }))
     const session = new Session(this.#program, start, turnsBefore(run), this.#body(input[history]))
     this.#sessions.set(runId, session)
     return session
   }
 
-  #answer(exit: Exit.Exit<string, unknown>): Effect.Effect<ReadonlyArray<StreamPart>, ProgramFailed> {
+  #answer(exit: Exit.Exit<string, unknown>): Effect.Effect<Parts, ProgramFailed> {
     if (Exit.isSuccess(exit)) {
       return Effect.succeed([...textParts(exit.value), finish("stop", free)])
     }
@@ -96,8 +100,10 @@ const readable = Effect.flatMap(CurrentRun, (run) =>
   run === undefined ? Effect.die(new Error("a program runs in a run only")) : Effect.succeed(run)
 )
 
-/** The first reply of a program as it is recorded. */
-const RecordedStart = Schema.fromJsonString(Schema.Struct({ version: Schema.Int, seed: Schema.String }))
+/** Reads the first reply of a program. */
+const recordedStart = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Struct({ version: Schema.Int, seed: Schema.String }))
+)
 
 /** Returns the number of turns before the program, which another agent may have handed its conversation to. */
 const turnsBefore = ({ state: { handoff } }: ReadableRun): number => (handoff?.turn ?? 1) - 1
@@ -113,18 +119,21 @@ const textOf = (message: Message | undefined): string => {
   return first?.type === "text" ? first.text : ""
 }
 
-const textParts = (value: string): ReadonlyArray<StreamPart> => [
+type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
+
+const textParts = (value: string): Parts => [
   { type: "text-start", id: "0" },
   text(value),
   { type: "text-end", id: "0" }
 ]
 
-const callParts = (turnId: string, calls: ReadonlyArray<Asked>): ReadonlyArray<StreamPart> => [
-  ...calls.map(
-    ({ input, name }, index) => ({ type: "tool-call", id: `${turnId}.${index}`, name, params: input }) as const
-  ),
-  finish("tool-calls", free)
-]
+const callParts = (turnId: string, calls: ReadonlyArray<Asked>): Parts =>
+  Arr.append(
+    calls.map(
+      ({ input, name }, index) => ({ type: "tool-call", id: `${turnId}.${index}`, name, params: input }) as const
+    ),
+    finish("tool-calls", free)
+  )
 
 /** The usage of a reply that no model wrote. */
 const free = { inputTokens: { total: 0 }, outputTokens: { total: 0 } }

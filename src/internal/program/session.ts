@@ -108,20 +108,36 @@ export class Session {
     )
   }
 
-  /** Replays the recorded turns, then runs the program until it waits. Returns its end, or the calls of the open turn. */
-  readonly next = (run: ReadableRun): Effect.Effect<Exit.Exit<string, unknown> | ReadonlyArray<Asked>, ReplayError> =>
-    this.#lock.withPermits(1)(Effect.suspend(() => this.#next(run)))
+  /**
+   * Replays the recorded turns, then runs the program until it waits. Returns its end, or the calls of the open turn. A
+   * part of the caller's generator.
+   */
+  *next(run: ReadableRun): Effect.fn.Return<Exit.Exit<string, unknown> | ReadonlyArray<Asked>, ReplayError> {
+    const { currentTurn } = run.state
+    const turns = turnLog(run.state)
+    for (let turn = turns.at(this.#received); turn !== undefined; turn = turns.at(this.#received)) {
+      yield* this.#reply(turn)
+      yield* this.#receive(turn, turns.at(this.#received + 1) ?? currentTurn, run)
+    }
+    if (currentTurn !== undefined) yield* this.#reply(currentTurn)
+    return this.#fiber?.pollUnsafe() ?? this.#sent ?? none
+  }
 
   /** Returns what a step of the open turn runs. Undefined if the turn has no such step. */
   readonly effectOf = (
     run: ReadableRun,
     callId: string
   ): Effect.Effect<Effect.Effect<unknown, unknown> | undefined, ReplayError> =>
-    Effect.map(this.next(run), () => {
-      const { currentTurn } = run.state
-      const index = currentTurn === undefined ? -1 : usesOf(currentTurn).findIndex((use) => use.callId === callId)
-      return this.#sent?.[index]?.effect
-    })
+    // Steps that run at once replay the program once.
+    this.#lock
+      .withPermits(1)(replayed(this, run))
+      .pipe(
+        Effect.map(() => {
+          const { currentTurn } = run.state
+          const index = currentTurn === undefined ? -1 : usesOf(currentTurn).findIndex((use) => use.callId === callId)
+          return this.#sent?.[index]?.effect
+        })
+      )
 
   /** Interrupts the program, which releases what it has acquired. */
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
@@ -156,22 +172,8 @@ export class Session {
     return Effect.ignore(this.#call({ label: "sleep", name: sleepName, input: { until }, until }))
   }
 
-  readonly #next = Effect.fnUntraced(function* (
-    this: Session,
-    run: ReadableRun
-  ): Effect.fn.Return<Exit.Exit<string, unknown> | ReadonlyArray<Asked>, ReplayError> {
-    const { currentTurn } = run.state
-    const turns = turnLog(run.state)
-    for (let turn = turns.at(this.#received); turn !== undefined; turn = turns.at(this.#received)) {
-      yield* this.#reply(turn)
-      yield* this.#receive(turn, turns.at(this.#received + 1) ?? currentTurn, run)
-    }
-    if (currentTurn !== undefined) yield* this.#reply(currentTurn)
-    return this.#fiber?.pollUnsafe() ?? this.#sent ?? none
-  })
-
   /** Runs the program until it waits, and takes its calls as those of the turn, which must be the recorded ones. */
-  readonly #reply = Effect.fnUntraced(function* (this: Session, turn: Turn): Effect.fn.Return<void, ReplayError> {
+  *#reply(turn: Turn): Effect.fn.Return<void, ReplayError> {
     if (this.#sent !== undefined) return
     this.#now = turn.startedAt
     yield* this.#run(() => {
@@ -189,15 +191,15 @@ export class Session {
     const recorded = turn.message === undefined ? undefined : usesOf(turn)
     const pending = hasEnded ? none : pendingOf(this.#waiting)
     const sent = pending.slice(0, recorded?.length ?? blocksPerReply)
-    for (const [index, use] of (recorded ?? none).entries()) yield* this.#compare(turn, use, sent[index])
-    if (recorded?.length === 0) yield* this.#compare(turn, undefined, pending[0])
+    const changed = recorded && this.#changed(turn, recorded, recorded.length === 0 ? pending : sent)
+    if (changed !== undefined) return yield* changed
     this.#waiting = this.#waiting.filter((waiting) => !sent.some(({ resume }) => resume === waiting.resume))
     this.#sent = sent
     this.#last = sent.at(-1)?.label ?? this.#last
-  })
+  }
 
   /** Lets the waits continue whose time has come, in the order of their times. */
-  readonly #wake = Effect.fnUntraced(function* (this: Session) {
+  *#wake(): Effect.fn.Return<void> {
     for (
       let due = earliest(this.#waiting);
       due !== undefined && due.until <= this.#now;
@@ -207,29 +209,28 @@ export class Session {
       this.#waiting = this.#waiting.filter((other) => other !== waiting)
       yield* this.#run(() => waiting.resume(woken))
     }
-  })
+  }
 
-  #compare(turn: Turn, recorded: Use | undefined, now: Asked | undefined): Effect.Effect<void, ProgramChanged> {
-    const isSame = recorded?.name === now?.name && Equal.equals(recorded?.input, now?.input)
-    if (isSame) return Effect.void
-    return new ProgramChanged({
-      program: this.#program,
-      turn: turn.turn,
-      ...(recorded && { recorded: shown(recorded) }),
-      ...(now && { now: shown(now) })
-    })
+  /** Returns the first call that is no longer the recorded one, if there is any. */
+  #changed(turn: Turn, recorded: ReadonlyArray<Use>, now: ReadonlyArray<Asked>): ProgramChanged | undefined {
+    for (let index = 0; index < Math.max(recorded.length, Math.min(now.length, 1)); index++) {
+      const [was, is] = [recorded[index], now[index]]
+      if (was?.name === is?.name && Equal.equals(was?.input, is?.input)) continue
+      return new ProgramChanged({
+        program: this.#program,
+        turn: turn.turn,
+        ...(was && { recorded: shown(was) }),
+        ...(is && { now: shown(is) })
+      })
+    }
+    return undefined
   }
 
   /**
    * Passes the results of a turn to the program, in the order of its calls, which no crash changes. A question that
    * nobody answered in time comes after the waits that end at that time, so that a timeout of the program is one.
    */
-  readonly #receive = Effect.fnUntraced(function* (
-    this: Session,
-    turn: Turn,
-    next: Turn | undefined,
-    run: ReadableRun
-  ) {
+  *#receive(turn: Turn, next: Turn | undefined, run: ReadableRun): Effect.fn.Return<void> {
     const uses = usesOf(turn)
     const results = new Map(turn.completed.map((result) => [result.callId, result]))
     const late: Array<() => void> = []
@@ -244,13 +245,13 @@ export class Session {
     for (const resume of late) yield* this.#run(resume)
     this.#sent = undefined
     this.#received++
-  })
+  }
 
   /**
    * Runs the fibers of the program until all of them wait for calls. Yields in between, since a program may run for long.
    * An effect that is interrupted with the run stays, and runs again when the run continues.
    */
-  readonly #run = Effect.fnUntraced(function* (this: Session, first: () => void) {
+  *#run(first: () => void): Effect.fn.Return<void> {
     let start: (() => void) | undefined = first
     for (;;) {
       this.#isRunning = true
@@ -266,8 +267,13 @@ export class Session {
         this.#computing = this.#computing.filter((other) => other !== computing)
       }
     }
-  })
+  }
 }
+
+/** Brings a program to the open turn of its run. */
+const replayed = Effect.fnUntraced(function* (session: Session, run: ReadableRun): Effect.fn.Return<void, ReplayError> {
+  yield* session.next(run)
+})
 
 /** The name of the skill that waits until a time. */
 export const sleepName = "program_sleep"

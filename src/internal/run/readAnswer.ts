@@ -30,7 +30,6 @@ export const readAnswer = (agent: Answering, text: string): Result.Result<Answer
 
 const readerOf = perObject((agent: Answering) => {
   const decode = Schema.decodeUnknownResult(agent.output)
-  const isText = agent.outputJsonSchema?.()["type"] === "string"
 
   const decoded = (json: string): Result.Result<unknown, Mismatch> =>
     Result.flatMap(
@@ -60,6 +59,7 @@ const readerOf = perObject((agent: Answering) => {
     const text = withoutThinking(reply.trim())
     const whole = ofJson(text)
     if (Result.isSuccess(whole)) return whole
+    const isText = agent.outputJsonSchema?.()["type"] === "string"
     const inside = isText ? none : jsonSpans(text, Bounds.jsonDepth).map(ofJson)
     // Any text is a string, but a text that begins like JSON is a broken answer of another type.
     const words = isText || !startsLikeJson(text) ? [ofWords(text)] : none
