@@ -1,0 +1,93 @@
+/**
+ * A folder in which an agent reads, writes and searches files and runs commands.
+ *
+ * All paths are inside the root, whatever they look like. Files keep their encoding, byte order mark and line ends.
+ * Commands have a timeout, bounded output, only the listed environment and no terminal, and end with everything that
+ * they started.
+ *
+ * @since 0.1.0
+ */
+
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { make as makeWorkspace } from "./internal/madeWorkspace.ts"
+import { memoryBackend } from "./internal/memoryBackend.ts"
+import type { WorkspaceOptions, WorkspaceShape } from "./internal/workspaceType.ts"
+import type { Backend } from "./WorkspaceBackend.ts"
+import { WorkspaceError } from "./WorkspaceError.ts"
+
+export { WorkspaceError }
+
+// ---------------------------------------------------------------- models
+
+export type {
+  BeforeWrite,
+  Change,
+  CommandResult,
+  Edit,
+  FileContent,
+  Listed,
+  ProcessOutput,
+  Snapshot,
+  TextChange,
+  WorkspaceOptions,
+  WorkspaceShape
+} from "./internal/workspaceType.ts"
+
+export type { Backend, Entry, Match, Process, Search } from "./WorkspaceBackend.ts"
+
+/**
+ * The workspace of an agent.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Workspace extends Context.Service<Workspace, WorkspaceShape>()("kernai/Workspace") {}
+
+// ---------------------------------------------------------------- constructors
+
+/**
+ * Creates a workspace on a backend. Background processes end with the scope.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: (backend: Backend, options?: WorkspaceOptions) => Effect.Effect<WorkspaceShape, never, Scope.Scope> =
+  makeWorkspace
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Provides a workspace on a backend.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <E, R>(
+  backend: Effect.Effect<Backend, E, R>,
+  options?: WorkspaceOptions
+): Layer.Layer<Workspace, E, Exclude<R, Scope.Scope>> =>
+  Layer.effect(
+    Workspace,
+    Effect.flatMap(backend, (built) => make(built, options))
+  )
+
+/**
+ * Provides a workspace in memory, whose root is `/workspace`.
+ *
+ * Commands are run by the package `just-bash`, a shell with its own grep, sed and awk that reaches neither the host nor
+ * the network. Install it beside kernai; without it, commands fail as `unavailable`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory = (
+  files: { readonly [path: string]: string | Uint8Array } = {},
+  options?: WorkspaceOptions
+): Layer.Layer<Workspace> =>
+  layer(
+    Effect.sync(() => memoryBackend(files)),
+    options
+  )
