@@ -20,8 +20,10 @@ import type { ConfigInvalid } from "../KernelError.ts"
 import { layerFor } from "../kit/layerFor.ts"
 import { Limits } from "../Limits.ts"
 import type { MediaStore } from "../MediaStore.ts"
-import type { RunStore } from "../RunStore.ts"
+import * as Operations from "../Operations.ts"
+import { prune, type RunStore } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
+import * as Schedules from "../Schedules.ts"
 import { Access } from "./Access.ts"
 import * as HttpKernelApi from "./HttpKernelApi.ts"
 import { admit } from "./internal/admission.ts"
@@ -102,7 +104,7 @@ export const routes = (
     api,
     openapi === false ? {} : { openapiPath: `${prefix}${openapi}` as `/${string}` }
   ).pipe(
-    Layer.provide([runsLayer(api), serverLayer(api)]),
+    Layer.provide([runsLayer(api), operatorLayer(api), serverLayer(api)]),
     Layer.provide([
       Layer.effect(HttpKernelApi.Authorization, authorization),
       HttpApiMiddleware.layerProblemDetails({ includeDetails: true })
@@ -175,6 +177,26 @@ const runsLayer = (api: HttpKernelApi.HttpKernelApi) =>
           agents: () => Effect.succeed(Handlers.agentsOf(served))
         })
         .handleRaw("putMedia", ({ params, request }) => Handlers.putMedia(own, params.runId, request))
+    })
+  )
+
+const operatorLayer = (api: HttpKernelApi.HttpKernelApi) =>
+  HttpApiBuilder.group(
+    api,
+    "operator",
+    Effect.fnUntraced(function* (handlers) {
+      const own = Handlers.ownOf(yield* ServedRuns.ServedRuns)
+      return handlers.handleAll({
+        overview: ({ query }) => own((runs) => runs.operate(Operations.overview(query))),
+        requeue: ({ payload }) => Handlers.changed(own, Operations.requeue(payload)),
+        prune: ({ payload }) => Handlers.changed(own, prune(payload)),
+        schedules: ({ query }) => Handlers.schedules(own, query),
+        pauseSchedule: ({ params: { name }, payload }) =>
+          own((runs) => runs.operate(Schedules.pause(name, { ...payload, by: runs.caller.id }), name)),
+        resumeSchedule: ({ params: { name } }) => own((runs) => runs.operate(Schedules.resume(name), name)),
+        runSchedule: ({ params: { name } }) =>
+          own((runs) => Effect.map(runs.operate(Schedules.run(name), name), (runId) => ({ runId })))
+      })
     })
   )
 

@@ -16,6 +16,7 @@ import * as OpenApi from "effect/http-api/OpenApi"
 import * as Schema from "effect/Schema"
 import { CurrentCaller } from "./Access.ts"
 import * as HttpProblem from "./HttpProblem.ts"
+import * as Operations from "./OperationBodies.ts"
 import * as Bodies from "./RunBodies.ts"
 
 /**
@@ -73,8 +74,8 @@ const answer = HttpApiEndpoint.post("answer", "/runs/:runId/answers", {
 const cancel = HttpApiEndpoint.post("cancel", "/runs/:runId/cancel", {
   params: run,
   payload: Bodies.Cancel,
-  success: HttpApiSchema.NoContent
-})
+  success: Bodies.Cancelled
+}).annotate(OpenApi.Description, "Cancels a run and the runs below it, and returns what was ended.")
 
 const retry = HttpApiEndpoint.post("retry", "/runs/:runId/retry", {
   params: run,
@@ -110,6 +111,43 @@ const Runs = HttpApiGroup.make("runs", { topLevel: true })
   .add(start, stream, list, head, follow, questions, answer, cancel, retry, result, putMedia, getMedia, agents)
   .middleware(Authorization)
 
+const schedule = { name: Schema.String }
+
+const Operator = HttpApiGroup.make("operator")
+  .add(
+    HttpApiEndpoint.get("overview", "/operations", {
+      query: Operations.Needy,
+      success: Schema.Array(Operations.Group)
+    }).annotate(OpenApi.Description, "Counts the runs of all callers that need somebody, by need, agent and version."),
+    HttpApiEndpoint.post("requeue", "/operations/requeue", {
+      payload: Operations.Requeue,
+      success: Operations.Changed
+    }).annotate(OpenApi.Description, "Offers all runs with a need to workers again."),
+    HttpApiEndpoint.post("prune", "/operations/prune", {
+      payload: Operations.Prune,
+      success: Operations.Changed
+    }).annotate(OpenApi.Description, "Deletes old runs with their tasks and media."),
+    HttpApiEndpoint.get("schedules", "/schedules", {
+      query: Operations.SchedulesQuery,
+      success: Schema.Array(Operations.Schedule)
+    }),
+    HttpApiEndpoint.post("pauseSchedule", "/schedules/:name/pause", {
+      params: schedule,
+      payload: Operations.Pause,
+      success: HttpApiSchema.NoContent
+    }).annotate(OpenApi.Description, "Lets a schedule start no run, in any process, until it is resumed."),
+    HttpApiEndpoint.post("resumeSchedule", "/schedules/:name/resume", {
+      params: schedule,
+      success: HttpApiSchema.NoContent
+    }),
+    HttpApiEndpoint.post("runSchedule", "/schedules/:name/run", {
+      params: schedule,
+      success: Bodies.Started
+    }).annotate(OpenApi.Description, "Starts a run of a schedule now, which begins as its last one did.")
+  )
+  .middleware(Authorization)
+  .annotate(OpenApi.Description, "For operators only.")
+
 const Server = HttpApiGroup.make("server", { topLevel: true }).add(health)
 
 /**
@@ -120,7 +158,7 @@ const Server = HttpApiGroup.make("server", { topLevel: true }).add(health)
  */
 export const make = (path: PathInput = "/") => {
   const api = HttpApi.make("kernai")
-    .add(Runs, Server)
+    .add(Runs, Operator, Server)
     .middleware(HttpApiMiddleware.ProblemDetails)
     .annotateMerge(OpenApi.annotations({ title: "kernai", description: "Agents, and the runs of their callers." }))
   return api.prefix(path)

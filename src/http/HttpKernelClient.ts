@@ -24,6 +24,7 @@ import type { OpenQuestion } from "../RunState.ts"
 import type { HttpProblem } from "./HttpProblem.ts"
 import * as HttpKernelApi from "./HttpKernelApi.ts"
 import * as Following from "./internal/following.ts"
+import type * as Operations from "./OperationBodies.ts"
 import type * as Bodies from "./RunBodies.ts"
 
 // ---------------------------------------------------------------- models
@@ -118,7 +119,10 @@ export interface Client {
     answers: Bodies.Answers["answers"],
     options?: Pick<Bodies.Answers, "revision">
   ) => Effect.Effect<void, ClientError>
-  readonly cancel: (runId: string, options?: { readonly reason?: string }) => Effect.Effect<void, ClientError>
+  readonly cancel: (
+    runId: string,
+    options?: { readonly reason?: string }
+  ) => Effect.Effect<Bodies.Cancelled, ClientError>
   /** Offers a run at rest to workers again. For operators. */
   readonly retry: (runId: string, options?: { readonly revision?: number }) => Effect.Effect<void, ClientError>
   readonly result: (runId: string) => Effect.Effect<Bodies.Result, ClientError>
@@ -129,6 +133,32 @@ export interface Client {
   ) => Effect.Effect<Bodies.Medium, ClientError>
   readonly getMedia: (runId: string, id: string) => Effect.Effect<Uint8Array, ClientError>
   readonly agents: Effect.Effect<ReadonlyArray<Bodies.AgentInfo>, ClientError>
+  /** Operates the runs of all callers. For operators. */
+  readonly operator: Operator
+}
+
+/**
+ * The verbs of a client for operators.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Operator {
+  /** Counts the runs that need somebody. */
+  readonly overview: (
+    filter?: typeof Operations.Needy.Type
+  ) => Effect.Effect<ReadonlyArray<typeof Operations.Group.Type>, ClientError>
+  /** Offers all runs with a need to workers again, and returns their ids. */
+  readonly requeue: (filter: typeof Operations.Requeue.Type) => Effect.Effect<ReadonlyArray<string>, ClientError>
+  /** Deletes old runs, and returns their ids. */
+  readonly prune: (filter: typeof Operations.Prune.Type) => Effect.Effect<ReadonlyArray<string>, ClientError>
+  readonly schedules: (
+    filter?: typeof Operations.SchedulesQuery.Type
+  ) => Effect.Effect<ReadonlyArray<typeof Operations.Schedule.Type>, ClientError>
+  readonly pauseSchedule: (name: string, options?: typeof Operations.Pause.Type) => Effect.Effect<void, ClientError>
+  readonly resumeSchedule: (name: string) => Effect.Effect<void, ClientError>
+  /** Starts a run of a schedule now, and returns its id. */
+  readonly runSchedule: (name: string) => Effect.Effect<string, ClientError>
 }
 
 /**
@@ -212,7 +242,16 @@ export const make = Effect.fnUntraced(function* (
       Effect.flatMap(api.getMedia({ params: { runId, mediaId } }), (bytes) =>
         Effect.map(Stream.runCollect(bytes), (parts) => new Uint8Array(Buffer.concat(parts)))
       ),
-    agents: api.agents()
+    agents: api.agents(),
+    operator: {
+      overview: (query = {}) => api.operator.overview({ query }),
+      requeue: (payload) => Effect.map(api.operator.requeue({ payload }), ({ runIds }) => runIds),
+      prune: (payload) => Effect.map(api.operator.prune({ payload }), ({ runIds }) => runIds),
+      schedules: (query = {}) => api.operator.schedules({ query }),
+      pauseSchedule: (name, payload = {}) => api.operator.pauseSchedule({ params: { name }, payload }),
+      resumeSchedule: (name) => api.operator.resumeSchedule({ params: { name } }),
+      runSchedule: (name) => Effect.map(api.operator.runSchedule({ params: { name } }), ({ runId }) => runId)
+    }
   }
 })
 

@@ -82,6 +82,8 @@ export const Head = Schema.Struct({
   rootRunId: Schema.String,
   parentRunId: Schema.optionalKey(Schema.String),
   agent: Schema.String,
+  /** The version of the agent with which the run was started. */
+  version: Schema.optionalKey(Schema.String),
   /** The tenant and the labels of the caller who started the run. */
   tenant: Schema.optionalKey(Schema.String),
   labels: Schema.optionalKey(Schema.Record(Schema.String, Schema.String)),
@@ -216,6 +218,37 @@ export type Answers = typeof Answers.Type
  * @since 0.1.0
  */
 export const Cancel = Schema.Struct({ reason: Schema.optionalKey(Schema.String) })
+
+/**
+ * What a cancellation ended. Empty for a run that was cancelled before.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Cancelled = Schema.Struct({
+  /** The runs that had not ended, the root first. */
+  runs: Schema.Array(Schema.String),
+  /** The runs whose model was being asked. */
+  requests: Schema.Array(Schema.String),
+  /** The calls that were in flight. A `write` call may have acted. */
+  calls: Schema.Array(
+    Schema.Struct({
+      runId: Schema.String,
+      callId: Schema.String,
+      name: Schema.NullOr(Schema.String),
+      effects: Schema.optionalKey(Schema.Literals(["read", "idempotent", "write"]))
+    })
+  ),
+  /** The workers that had the root run. Absent unless the caller is an operator. */
+  workers: Schema.optionalKey(Schema.Array(Schema.String))
+})
+/**
+ * What a cancellation ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Cancelled = typeof Cancelled.Type
 
 /**
  * Offers a run to workers again. With `revision`, it is rejected if the run is at another revision.

@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { JsonObject } from "../kit/json.ts"
 import type { Kernel } from "../Kernel.ts"
-import type { ConfigInvalid } from "../KernelError.ts"
+import type { ConfigInvalid, KernelError } from "../KernelError.ts"
 import type { Media } from "../Media.ts"
 import type { MediaStore, MediaStoreShape, StoredMedia } from "../MediaStore.ts"
 import type { RunEvent } from "../RunEvent.ts"
@@ -163,12 +163,21 @@ export interface CallerRuns {
   readonly questions: (runId: string) => Effect.Effect<ReadonlyArray<OpenQuestion>, HttpProblem>
   /** Records decisions in the caller's name, and continues the run. */
   readonly answer: (runId: string, answers: Bodies.Answers) => Effect.Effect<void, HttpProblem>
-  readonly cancel: (runId: string, reason?: string) => Effect.Effect<void, HttpProblem>
+  /** Cancels a run, and returns what was ended. */
+  readonly cancel: (runId: string, reason?: string) => Effect.Effect<Bodies.Cancelled, HttpProblem>
   /**
    * Offers a run to workers again that failed, got no answer, was given up or was paused by a hook. The caller must be an
    * operator.
    */
   readonly retry: (runId: string, revision?: number) => Effect.Effect<void, HttpProblem>
+  /**
+   * Runs an operation on the runs of all callers, such as those of `Operations` and `Schedules`. The caller must be an
+   * operator.
+   */
+  readonly operate: <A, E extends KernelError>(
+    operation: Effect.Effect<A, E, RunStore | MediaStore>,
+    id?: string
+  ) => Effect.Effect<A, HttpProblem>
   readonly result: (runId: string) => Effect.Effect<Bodies.Result, HttpProblem>
   /**
    * Receives and stores a medium for a run, which may start later. Waits while the server receives too many bytes; a

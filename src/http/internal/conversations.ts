@@ -154,7 +154,9 @@ export const last = (runs: CallerRuns, id: string): Effect.Effect<Head | undefin
 /** Cancels the last run of a conversation. */
 export const stop = (runs: CallerRuns, id: string): Effect.Effect<void, HttpProblem> =>
   Effect.flatMap(last(runs, id), (head) =>
-    head === undefined ? Effect.fail(new NotFound({ what: "run", id })) : runs.cancel(head.runId, "stopped")
+    head === undefined
+      ? Effect.fail(new NotFound({ what: "run", id }))
+      : Effect.asVoid(runs.cancel(head.runId, "stopped"))
   )
 
 /** Cancels a run whose page has left. */

@@ -5,11 +5,15 @@ import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import type { HttpServerRequest } from "effect/http/HttpServerRequest"
 import { Limits } from "../../Limits.ts"
 import * as Media from "../../Media.ts"
-import { isEnded } from "../../RunStore.ts"
+import type { KernelError } from "../../KernelError.ts"
+import type { MediaStore } from "../../MediaStore.ts"
+import { isEnded, type RunStore } from "../../RunStore.ts"
+import * as Schedules from "../../Schedules.ts"
 import { CurrentCaller } from "../Access.ts"
 import { type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns, ServedRuns } from "../ServedRuns.ts"
 import type * as Bodies from "../RunBodies.ts"
+import { bodyOf } from "./ownList.ts"
 import * as Positions from "./position.ts"
 import { lengthOf, receiveBody } from "./receiveBody.ts"
 import * as Sse from "./sse.ts"
@@ -90,3 +94,20 @@ export const getMedia = (own: Own, name: string, id: string) =>
 /** Returns the agents of a server for its callers. */
 export const agentsOf = ({ agents }: ServedRuns["Service"]): ReadonlyArray<Bodies.AgentInfo> =>
   agents.map(({ description, name }) => ({ name, ...(description === undefined ? {} : { description }) }))
+
+/** Runs an operation that changes runs, for an operator. */
+export const changed = <E extends KernelError>(
+  own: Own,
+  operation: Effect.Effect<ReadonlyArray<string>, E, RunStore | MediaStore>
+) => own((runs) => Effect.map(runs.operate(operation), (runIds) => ({ runIds })))
+
+/** Returns schedules with the heads of their last runs, for an operator. */
+export const schedules = (own: Own, filter: Schedules.Filter) =>
+  own((runs) =>
+    Effect.map(runs.operate(Schedules.list(filter)), (all) =>
+      all.map(({ last, ...schedule }) => ({
+        ...schedule,
+        ...(last === undefined ? {} : { last: bodyOf(runs.caller, last) })
+      }))
+    )
+  )

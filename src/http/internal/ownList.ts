@@ -49,12 +49,13 @@ export const listOf = Effect.fnUntraced(function* (
 /** Returns a head for a caller, without the workers of the server. */
 export const bodyOf = (
   { isOperator = false }: Caller,
-  { agent, caller, createdAt, parentRunId, revision, rootRunId, runId, status, turns, updatedAt }: RunHead
+  { agent, caller, createdAt, parentRunId, revision, rootRunId, runId, status, turns, updatedAt, version }: RunHead
 ): Bodies.Head => ({
   runId,
   rootRunId,
   ...(parentRunId === undefined ? {} : { parentRunId }),
   agent,
+  ...(version === undefined ? {} : { version }),
   ...(caller?.tenant === undefined ? {} : { tenant: caller.tenant }),
   ...(caller?.labels === undefined ? {} : { labels: caller.labels }),
   revision,

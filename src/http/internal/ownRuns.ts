@@ -6,6 +6,8 @@ import * as Result from "effect/Result"
 import * as Stream from "effect/Stream"
 import { Received, follow } from "../../store-kit/Follow.ts"
 import * as Kernel from "../../Kernel.ts"
+import type { KernelError } from "../../KernelError.ts"
+import { MediaStore } from "../../MediaStore.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { type RunHead, RunStore } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
@@ -55,10 +57,14 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
     answer: (name, body) => on(name, (head) => answer(resources, caller, head, body)),
     cancel: (name, reason) =>
       Effect.flatMap(ownHead(resources, caller, name), ({ runId }) =>
-        asProblem(runId)(
-          onStore(Effect.asVoid(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) })))
+        Effect.map(
+          asProblem(runId)(
+            onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) }))
+          ),
+          (ended) => endedFor(caller, ended)
         )
       ),
+    operate: (operation, id = "of all callers") => operate(resources, caller, operation, id),
     retry: (name, revision) => on(name, (head) => retry(resources, caller, head, revision)),
     result: (name) => Effect.flatMap(state(name), (state) => resultOf(state, resources.agents)),
     putMedia: (name, bytes, media) => resources.uploads.receive(keyOf(caller), idOf(name), bytes, media),
@@ -66,6 +72,32 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
     getMedia: (name, id) => on(name, ({ rootRunId }) => getMedia(resources, rootRunId, id))
   }
 }
+
+/** Returns what a cancellation ended, without the workers of the server unless the caller is an operator. */
+const endedFor = (
+  { isOperator = false }: Caller,
+  { calls, workers, ...ended }: Kernel.Cancelled
+): Bodies.Cancelled => ({
+  ...ended,
+  calls: calls.map(({ callId, effects, name, runId }) => ({
+    runId,
+    callId,
+    name,
+    ...(effects === undefined ? {} : { effects })
+  })),
+  ...(isOperator ? { workers } : {})
+})
+
+/** Runs an operation on the whole store, for an operator. */
+const operate = <A, E extends KernelError>(
+  { media, store }: ServerResources,
+  { isOperator = false }: Caller,
+  operation: Effect.Effect<A, E, RunStore | MediaStore>,
+  id: string
+): Effect.Effect<A, HttpProblem> =>
+  isOperator
+    ? asProblem(id)(operation.pipe(Effect.provideService(RunStore, store), Effect.provideService(MediaStore, media)))
+    : Effect.fail(new Forbidden({ detail: "only an operator operates the runs of all callers" }))
 
 /** Returns the head of a run, if it is the caller's own. */
 const ownHead = ({ store }: ServerResources, caller: Caller, name: string): Effect.Effect<RunHead, HttpProblem> => {

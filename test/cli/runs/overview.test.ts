@@ -33,10 +33,15 @@ describe("kernai ops", () => {
         groups.map(({ need, reason, runs }) => [need, reason, runs]),
         [
           ["waiting", "approval_required", 2],
-          ["failed", null, 1]
+          ["failed", undefined, 1]
         ]
       )
       assert.match((yield* kernai(["ops"], env)).out, /waiting +2 +agent +run_\S+ +\d+ s +approval_required/)
+      assert.notInclude((yield* kernai(["ops", "--need", "failed"], env)).out, "waiting")
+      assert.include((yield* kernai(["ops", "--agent-name", "other"], env)).progress, "no run needs anybody")
+      assert.strictEqual((yield* kernai(["ops", "--retry"], env)).code, 2)
+      assert.match((yield* kernai(["ops", "--retry", "--need", "failed"], env)).out, /^queued {2}run_\S+\n$/)
+      assert.strictEqual((yield* kernai(["ops", "--retry", "--need", "waiting"], env)).out, "")
     })
   )
 })
