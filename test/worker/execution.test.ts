@@ -44,7 +44,7 @@ describe("a worker", () => {
       assert.strictEqual(yield* work, 2)
       assert.strictEqual(yield* statusOf(store, "late"), "completed")
       assert.strictEqual(yield* statusOf(store, "offered"), "completed")
-      yield* TestClock.adjust("10 minutes")
+      yield* TestClock.adjust("20 seconds")
       assert.strictEqual(yield* work, 1)
     })
   )

@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* <R>(
     workerId: driver.workerId,
     timed: driver.timed,
     leaseMs: Duration.toMillis(options.lease ?? leaseDefault),
-    orphanMs: Duration.toMillis(options.orphanAfter ?? "10 minutes"),
+    orphanMs: Duration.toMillis(options.orphanAfter ?? "20 seconds"),
     claims: new Map(),
     revisions: new Map(),
     suspect: undefined,

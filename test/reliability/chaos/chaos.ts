@@ -129,7 +129,10 @@ const cycle = async (chaos: Chaos): Promise<void> => {
     }
     if (took > mostAfterHealing && !isReported) {
       isReported = true
-      const what = left.map(({ lease, runId, status }) => `${runId} is ${status.type} ${JSON.stringify(lease)}`)
+      const what = left.map(
+        ({ lease, revision, runId, status }) =>
+          `${runId} at ${revision} is ${status.type} under ${JSON.stringify(lease)}`
+      )
       chaos.findings.push(...what.map((what) => `stuck: ${what} ${took} ms after healing`))
     }
     if (took > 3 * mostAfterHealing) return

@@ -3,7 +3,7 @@
  */
 export const planted = [
   { name: "retries calls in flight", rule: "writes_once" },
-  { name: "gives up after a crash", rule: "innocent_failed" },
+  { name: "leaves calls in flight", rule: "innocent_failed" },
   { name: "forgets to continue", rule: "stuck" }
 ] as const
 

@@ -49,10 +49,12 @@ const resume =
   (head: RunStore.RunHead) =>
     Effect.map(RunStore.inFlight(head.runId), (calls) => {
       const entered = fs.readFileSync(ledger, "utf8")
-      const verdict = (runId: string, callId: string): Kernel.Recovery =>
-        planted !== "retries calls in flight" && entered.includes(line(runId, callId))
+      const verdict = (runId: string, callId: string): Kernel.Recovery => {
+        if (planted === "leaves calls in flight") return "fail"
+        return planted !== "retries calls in flight" && entered.includes(line(runId, callId))
           ? { resolve: { output: [Content.text("paid")] } }
           : "retry"
+      }
       return { recover: Object.fromEntries(calls.map(({ callId, runId }) => [callId, verdict(runId, callId)])) }
     })
 
@@ -60,10 +62,7 @@ const optionsOf = (side: Side) => ({
   agents: [agentOf(side.version)],
   resume: resume(side),
   onRun: () => Effect.void,
-  retry:
-    side.planted === "gives up after a crash"
-      ? Schedule.recurs(0)
-      : Schedule.upTo(Schedule.spaced("300 millis"), { times: 3 })
+  retry: Schedule.upTo(Schedule.spaced("300 millis"), { times: 3 })
 })
 
 const store = ({ url }: Side) => Layer.orDie(PgRunStore.layer({ url: Redacted.make(url), maxConnections: 5 }))
