@@ -179,6 +179,9 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/agExternal.test.ts"
   ]),
   ofFiles(tested, "errors of A2A have a code and a reason", ["test/http/a2aErrors.test.ts"]),
+  ofFiles(tested, "what the specification of A2A 1.0 asks of servers, by its sections, over JSON-RPC and REST", [
+    "test/http/a2aConformance.test.ts"
+  ]),
   ofFiles(tested, "push notifications of A2A reach public hosts alone, and continue after a restart", [
     "test/http/a2aPush.test.ts"
   ])

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServer from "effect/http/HttpServer"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
-import type * as HttpServerResponse from "effect/http/HttpServerResponse"
+import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Option from "effect/Option"
@@ -20,7 +20,10 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { JsonObject } from "../kit/json.ts"
 import { ConfigInvalid } from "../KernelError.ts"
-import { Conflict, type HttpProblem, NotFound } from "./HttpProblem.ts"
+import type { RunEvent } from "../RunEvent.ts"
+import { sha256 } from "../kit/sha256.ts"
+import { Conflict, type HttpProblem } from "./HttpProblem.ts"
+import * as Capabilities from "./internal/a2aCapabilities.ts"
 import { A2aFold } from "./internal/a2aFold.ts"
 import { listOf, ListOf } from "./internal/a2aList.ts"
 import * as Notifier from "./internal/a2aNotifier.ts"
@@ -60,7 +63,11 @@ export interface Options {
    * origins. Default: false.
    */
   readonly pushNotifications?: boolean | { readonly origins: ReadonlyArray<string> } | undefined
-  /** Further fields of the card, such as `skills`, `version`, `provider` and `securitySchemes`. */
+  /**
+   * Further fields of the card, such as `skills`, `version`, `provider` and `securitySchemes`. Calls are checked against
+   * it: files have a type of its `defaultInputModes` or of the `inputModes` of a skill, required extensions are named by
+   * the client, and `streaming: false` of its `capabilities` refuses streams.
+   */
   readonly card?: JsonObject | undefined
 }
 
@@ -97,17 +104,16 @@ export const layer = (options: Options = {}): Layer.Layer<never, ConfigInvalid, 
       const description = agents.find((agent) => agent.name === name)?.description ?? ""
       const url = options.url ?? (yield* addressOf(path))
       const { pushNotifications = false } = options
-      const card = Replies.json({
-        ...cardOf(name, description, url, pushNotifications !== false),
-        ...options.card
-      })
-      yield* router.add("GET", cardPath, Effect.succeed(card))
+      const hasPush = pushNotifications !== false
+      const facts = { name, description, url, pushNotifications: hasPush }
+      yield* router.add("GET", cardPath, yield* respondCard(Capabilities.cardOf(facts, options.card)))
       const origin = URL.parse(url)?.origin ?? ""
       const urlOf: Tasks.UrlOf = options.mediaUrl ?? ((runId, id) => origin + Conversations.mediaUrl(runId, id))
       const origins = typeof pushNotifications === "boolean" ? [] : pushNotifications.origins
       const notifier =
         pushNotifications === false ? undefined : yield* Notifier.make(runs, { agent: name, origins, urlOf })
-      const served: Served = { agent: name, urlOf, notifier }
+      const supported = Capabilities.supportedBy(options.card, hasPush)
+      const served: Served = { agent: name, urlOf, notifier, supported }
       // The router adds the path itself to one that ends with a wildcard.
       yield* Routes.add("POST", `${path}/*`, (runs) =>
         Effect.flatMap(Routes.param("*"), (rest) =>
@@ -136,31 +142,20 @@ const addressOf = (path: string): Effect.Effect<string, ConfigInvalid> =>
     return Effect.succeed(`http://${host}:${address.port}${path}`)
   })
 
-const cardOf = (name: string, description: string, url: string, pushNotifications: boolean): JsonObject => ({
-  name,
-  description,
-  version: "1.0.0",
-  supportedInterfaces: [
-    { url, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
-    { url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
-    { url, protocolBinding: "JSONRPC", protocolVersion: "0.3" }
-  ],
-  // For clients of version 0.3.
-  protocolVersion: "0.3.0",
-  url,
-  preferredTransport: "JSONRPC",
-  capabilities: { streaming: true, pushNotifications },
-  defaultInputModes: ["text/plain"],
-  defaultOutputModes: ["text/plain"],
-  skills: [{ id: name, name, description, tags: [] }]
-})
-
 /** The served agent, as far as the routes know it. */
 interface Served {
   readonly agent: string
   readonly urlOf: Tasks.UrlOf
   readonly notifier: Notifier.Notifier | undefined
+  readonly supported: Capabilities.Supported
 }
+
+/** Creates the response with the card, which clients may keep for five minutes. */
+const respondCard = (card: JsonObject) =>
+  Effect.map(sha256(JSON.stringify(card)), (digest) => {
+    const headers = { "cache-control": "public, max-age=300", etag: `"${digest.slice(0, 32)}"` }
+    return Effect.succeed(HttpServerResponse.setHeaders(Replies.json(card), headers))
+  })
 
 const respond = (runs: CallerRuns, served: Served) =>
   Effect.gen(function* () {
@@ -180,9 +175,7 @@ const respondRest = (runs: CallerRuns, served: Served, method: Rest.RestRequest[
     const body = hasBody ? yield* Routes.bodyText : ""
     const query = new URLSearchParams(url.split("?", 2)[1] ?? "")
     const call = Rest.callOf({ method, path, query, body })
-    return yield* call === undefined
-      ? Effect.fail(new NotFound({ what: "run", id: path }))
-      : answered(runs, served, call)
+    return call === undefined ? Replies.restRefused(Replies.noMethod) : yield* answered(runs, served, call)
   })
 
 const answered = Effect.fnUntraced(function* (
@@ -191,12 +184,8 @@ const answered = Effect.fnUntraced(function* (
   call: Call
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Routes.Provided> {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
-  const version = headers["a2a-version"] ?? ""
-  // The method names differ between versions, so a client without the header is also understood.
-  if (version !== "" && !version.startsWith(call.version === "1.0" ? "1." : "0.3")) {
-    const message = "This server speaks versions 1.0 and 0.3, each with its own methods."
-    return Replies.refused(call, { code: -32009, message })
-  }
+  const refusal = Capabilities.refusalOf(served.supported, call, headers)
+  if (refusal !== undefined) return Replies.refused(call, refusal)
   return yield* Effect.catch(called(runs, served, call), (problem) => {
     const error = Replies.errorOf(call.method, problem)
     return error === undefined ? Effect.fail(problem) : Effect.succeed(Replies.refused(call, error))
@@ -209,7 +198,6 @@ const called = Effect.fnUntraced(function* (
   rpc: Call
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
   const { agent, notifier, urlOf } = served
-  if (notifier === undefined && Push.isNeeded(rpc)) return Replies.refused(rpc, Replies.noPush)
   if (notifier !== undefined && Push.isPush(rpc)) {
     return Replies.response(rpc, yield* Push.resultOf(runs, notifier, rpc))
   }
@@ -226,14 +214,16 @@ const called = Effect.fnUntraced(function* (
     case "SendStreamingMessage": {
       const sent = yield* read(Send, rpc.params)
       yield* runs.place
-      return yield* streamed(runs, urlOf, rpc, yield* begun(runs, served, rpc, sent))
+      const { after, runId } = yield* begun(runs, served, rpc, sent)
+      return yield* streamed(runs, urlOf, rpc, { runId, after, events: runs.follow(runId) })
     }
     case "SubscribeToTask": {
       const { id } = yield* read(TaskOf, rpc.params)
       const head = yield* runs.summary(id)
       if (Tasks.isOver(head)) return yield* new Conflict({ reason: "completed", id })
       yield* runs.place
-      return yield* streamed(runs, urlOf, rpc, { runId: head.runId, after: head.revision })
+      const { revision, runId } = head
+      return yield* streamed(runs, urlOf, rpc, { runId, after: revision, events: Tasks.eventsOf(runs, runId) })
     }
     case "GetTask": {
       const { historyLength, id } = yield* read(TaskOf, rpc.params)
@@ -248,7 +238,7 @@ const called = Effect.fnUntraced(function* (
       return Replies.response(rpc, yield* Tasks.taskOf(runs, id, urlOf))
     }
     default:
-      return Replies.refused(rpc, Replies.unknown(rpc.method))
+      return Replies.refused(rpc, Replies.noMethod)
   }
 })
 
@@ -265,21 +255,26 @@ const begun = Effect.fnUntraced(function* (
   return begun
 })
 
+/** A task, and its events, of which the client has those up to a revision. */
+interface Followed extends Conversations.Answering {
+  readonly events: Stream.Stream<RunEvent, HttpProblem>
+}
+
 /** Sends the current task, then its updates. */
 const streamed = Effect.fnUntraced(function* (
   runs: CallerRuns,
   urlOf: Tasks.UrlOf,
   rpc: Call,
-  { after, runId }: Conversations.Answering
+  { after, events, runId }: Followed
 ): Effect.fn.Return<HttpServerResponse.HttpServerResponse, HttpProblem, Scope.Scope> {
   const task = yield* Tasks.taskOf(runs, runId, urlOf)
   const framed = (text: string, result: JsonObject) => text + Sse.dataOf(Replies.replyOf(rpc, result))
   return Sse.response(
     Stream.suspend(() => {
       const fold = new A2aFold(Tasks.idsOf(runs, runId), after, (id) => urlOf(runId, id))
-      const events = Stream.map(runs.follow(runId), (event) => fold.push(event))
+      const updates = Stream.map(events, (event) => fold.push(event))
       return Stream.make([{ task }]).pipe(
-        Stream.concat(events),
+        Stream.concat(updates),
         Stream.filter((results) => results.length > 0),
         Stream.map((results: ReadonlyArray<JsonObject>) => results.reduce(framed, "")),
         Stream.catch(() => Stream.make(Replies.brokenOff(rpc))),

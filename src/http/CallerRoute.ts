@@ -70,8 +70,8 @@ export const body = <A>(
 }
 
 /**
- * Returns the body of a JSON request as text, for a protocol with its own reply to a body that is not JSON. Other
- * content types are rejected, since a foreign page may send them without a CORS preflight.
+ * Returns the body of a JSON request as text, for a protocol with its own reply to a body that is not JSON. Its type is
+ * `application/json` or ends with `+json`. Other content types are rejected, since a foreign page may send them without a CORS preflight.
  *
  * @category getters
  * @since 0.1.0
@@ -79,7 +79,7 @@ export const body = <A>(
 export const bodyText: Effect.Effect<string, HttpProblem, HttpServerRequest.HttpServerRequest> = Effect.flatMap(
   HttpServerRequest.HttpServerRequest,
   ({ headers, text }) =>
-    /^application\/json\s*(?:;|$)/i.test(headers["content-type"] ?? "")
+    /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(headers["content-type"] ?? "")
       ? Effect.orDie(text)
       : Effect.fail(new Invalid({ detail: "the body must be application/json" }))
 )

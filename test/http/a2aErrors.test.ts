@@ -33,7 +33,7 @@ describe("an error of A2A", () => {
         [call("GetTask"), "x", -32602, "INVALID_PARAMS"],
         [call("GetTask", { id: "none" }), "x", -32001, "TASK_NOT_FOUND"],
         [call("CreateTaskPushNotificationConfig"), "x", -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
-        [call("GetExtendedAgentCard"), "x", -32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"],
+        [call("GetExtendedAgentCard"), "x", -32004, "UNSUPPORTED_OPERATION"],
         [call("message/send"), "x", -32009, "VERSION_NOT_SUPPORTED"]
       ] as const) {
         const type = "type.googleapis.com/google.rpc.ErrorInfo"

@@ -202,7 +202,7 @@ describe("the REST binding of A2A", () => {
         [404, 404, "NOT_FOUND", "TASK_NOT_FOUND"],
         [400, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"],
         [400, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"],
-        [400, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED"]
+        [400, 400, "UNIMPLEMENTED", "UNSUPPORTED_OPERATION"]
       ])
     }).pipe(Effect.scoped)
   )

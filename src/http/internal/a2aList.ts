@@ -48,7 +48,7 @@ export const listOf = Effect.fnUntraced(function* (
   return {
     tasks: yield* Effect.forEach(page, (head) => Tasks.ofHead(runs, head, urlOf, { historyLength, includeArtifacts })),
     nextPageToken: rest.length > pageSize && last !== undefined ? placeText(placeOf(last)) : "",
-    pageSize: page.length,
+    pageSize,
     totalSize: heads.length
   }
 })

@@ -193,15 +193,15 @@ const follow = (client: HttpClient.HttpClient, urlOf: Tasks.UrlOf, task: Notifie
     /** Returns whether the task is followed further. */
     const notify = Effect.fnUntraced(function* (event: RunEvent) {
       const updates = fold.push(event).filter(isWhole)
-      if (updates.length === 0) return !isOver(event)
+      if (updates.length === 0) return !Tasks.isEnd(event)
       const known = (yield* log.read).find((one) => one.config.id === config.id)
       if (known?.place !== place) return false
       for (const update of updates) yield* send(client, task, yield* bodyOf(task, urlOf, update))
       if ("revision" in event) after = event.revision
       if (isRest(event)) yield* log.append({ type: "notified", id: config.id, after })
-      return !isOver(event)
+      return !Tasks.isEnd(event)
     })
-    return runs.follow(runId, { until: "end" }).pipe(
+    return Tasks.eventsOf(runs, runId).pipe(
       Stream.mapEffect(notify),
       Stream.takeWhile((continues) => continues),
       Stream.runDrain
@@ -210,9 +210,6 @@ const follow = (client: HttpClient.HttpClient, urlOf: Tasks.UrlOf, task: Notifie
   // The store may be away for a while. A server that closes leaves the rest to the next one.
   return once.pipe(Effect.retry({ times: 5, schedule: Schedule.exponential("1 second") }), Effect.catch(warn(runId)))
 }
-
-/** Returns true for an event after which nothing follows. */
-const isOver = ({ type }: RunEvent): boolean => isRest({ type }) && type !== "paused"
 
 /** Returns false for a piece of an answer: the whole answer follows. */
 const isWhole = ({ artifactUpdate }: JsonObject): boolean =>

@@ -8,7 +8,7 @@ import type { Call, Rpc } from "./a2aRequest.ts"
 import * as Sse from "./sse.ts"
 
 /** An error of the protocol. */
-interface RpcError {
+export interface RpcError {
   readonly code: number
   readonly message: string
 }
@@ -19,14 +19,20 @@ export const replyOf = ({ id = null, isRest, version }: Omit<Call, "params">, re
 
 /** Creates the response to a call. */
 export const response = (call: Call, result: JsonObject): HttpServerResponse.HttpServerResponse =>
-  json(replyOf(call, result))
+  HttpServerResponse.text(JSON.stringify(replyOf(call, result)), {
+    contentType: call.isRest ? "application/a2a+json" : "application/json"
+  })
 
 /** Creates the response to a failed call. */
-export const refused = (call: Call, error: RpcError): HttpServerResponse.HttpServerResponse => {
-  if (!call.isRest) return json(refusalOf(call, error))
-  const status = restStatusOf(error.code)
-  return HttpServerResponse.text(JSON.stringify(restRefusalOf(error)), { status, contentType: "application/json" })
-}
+export const refused = (call: Call, error: RpcError): HttpServerResponse.HttpServerResponse =>
+  call.isRest ? restRefused(error) : json(refusalOf(call, error))
+
+/** Creates the response to a failed request of the REST binding. */
+export const restRefused = (error: RpcError): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.text(JSON.stringify(restRefusalOf(error)), {
+    status: kindOf(error.code).status,
+    contentType: "application/json"
+  })
 
 /** Creates the last server-sent event of a stream that failed. */
 export const brokenOff = (call: Call): string => {
@@ -36,22 +42,9 @@ export const brokenOff = (call: Call): string => {
 
 /** Creates the body of a failed request of the REST binding. */
 const restRefusalOf = ({ code, message }: RpcError): JsonObject => {
-  const status = restStatusOf(code)
-  const word = code <= -32600 ? "INVALID_ARGUMENT" : "FAILED_PRECONDITION"
-  return {
-    error: { code: status, status: words.get(status) ?? word, message, details: [errorInfo(code)] }
-  }
+  const { status, word } = kindOf(code)
+  return { error: { code: status, status: word, message, details: [errorInfo(code)] } }
 }
-
-const restStatusOf = (code: number): number => {
-  if (code === -32001 || code === -32601) return 404
-  return code === -32603 ? 500 : 400
-}
-
-const words: ReadonlyMap<number, string> = new Map([
-  [404, "NOT_FOUND"],
-  [500, "INTERNAL"]
-])
 
 /** Creates the reply to a failed call of JSON-RPC. */
 export const refusalOf = ({ id = null }: Pick<Rpc, "id">, { code, message }: RpcError): JsonObject => ({
@@ -63,21 +56,36 @@ export const refusalOf = ({ id = null }: Pick<Rpc, "id">, { code, message }: Rpc
 /** Creates the detail by which programs tell errors apart. */
 const errorInfo = (code: number): JsonObject => ({
   "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-  reason: reasons.get(code) ?? "INTERNAL_ERROR",
+  reason: kindOf(code).reason,
   domain: "a2a-protocol.org"
 })
 
-const reasons: ReadonlyMap<number, string> = new Map([
-  [-32700, "PARSE_ERROR"],
-  [-32600, "INVALID_REQUEST"],
-  [-32601, "METHOD_NOT_FOUND"],
-  [-32602, "INVALID_PARAMS"],
-  [-32001, "TASK_NOT_FOUND"],
-  [-32002, "TASK_NOT_CANCELABLE"],
-  [-32003, "PUSH_NOTIFICATION_NOT_SUPPORTED"],
-  [-32004, "UNSUPPORTED_OPERATION"],
-  [-32007, "EXTENDED_AGENT_CARD_NOT_CONFIGURED"],
-  [-32009, "VERSION_NOT_SUPPORTED"]
+/** The reason of an error in its details, and its HTTP status and status word over REST. */
+interface ErrorKind {
+  readonly reason: string
+  readonly status: number
+  readonly word: string
+}
+
+const kindOf = (code: number): ErrorKind => kinds.get(code) ?? internal
+
+const internal: ErrorKind = { reason: "INTERNAL_ERROR", status: 500, word: "INTERNAL" }
+
+const kind = (reason: string, status: number, word: string): ErrorKind => ({ reason, status, word })
+
+const kinds: ReadonlyMap<number, ErrorKind> = new Map([
+  [-32700, kind("PARSE_ERROR", 400, "INVALID_ARGUMENT")],
+  [-32600, kind("INVALID_REQUEST", 400, "INVALID_ARGUMENT")],
+  [-32601, kind("METHOD_NOT_FOUND", 404, "NOT_FOUND")],
+  [-32602, kind("INVALID_PARAMS", 400, "INVALID_ARGUMENT")],
+  [-32001, kind("TASK_NOT_FOUND", 404, "NOT_FOUND")],
+  [-32002, kind("TASK_NOT_CANCELABLE", 409, "FAILED_PRECONDITION")],
+  [-32003, kind("PUSH_NOTIFICATION_NOT_SUPPORTED", 400, "UNIMPLEMENTED")],
+  [-32004, kind("UNSUPPORTED_OPERATION", 400, "UNIMPLEMENTED")],
+  [-32005, kind("CONTENT_TYPE_NOT_SUPPORTED", 415, "INVALID_ARGUMENT")],
+  [-32007, kind("EXTENDED_AGENT_CARD_NOT_CONFIGURED", 400, "FAILED_PRECONDITION")],
+  [-32008, kind("EXTENSION_SUPPORT_REQUIRED", 400, "FAILED_PRECONDITION")],
+  [-32009, kind("VERSION_NOT_SUPPORTED", 400, "UNIMPLEMENTED")]
 ])
 
 /** The error for a body that is not JSON. */
@@ -109,8 +117,11 @@ export const errorOf = (method: string, problem: HttpProblem): RpcError | undefi
 /** The error for a call that needs push notifications, where there are none. */
 export const noPush: RpcError = { code: -32003, message: "Push notifications are not supported." }
 
-/** Returns the error for an unsupported method. */
-export const unknown = (method: string): RpcError => {
-  if (method === "GetExtendedAgentCard") return { code: -32007, message: "There is no extended agent card." }
-  return { code: -32601, message: "There is no such method." }
+/** The error for a method that the protocol does not have. */
+export const noMethod: RpcError = { code: -32601, message: "There is no such method." }
+
+/** The error for a version that is not supported, or that does not have the method. */
+export const otherVersion: RpcError = {
+  code: -32009,
+  message: "This server speaks versions 1.0 and 0.3, each with its own methods."
 }

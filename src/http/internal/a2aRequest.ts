@@ -10,6 +10,7 @@ import { isJsonObject, parseJson } from "../../kit/json.ts"
 import { sha256 } from "../../kit/sha256.ts"
 import { Conflict, type HttpProblem, Invalid } from "../HttpProblem.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
+import * as Tasks from "./a2aTask.ts"
 import * as Conversations from "./conversations.ts"
 import { decisionOf } from "./plainAnswer.ts"
 import { fileOf } from "./uiRequest.ts"
@@ -66,7 +67,8 @@ export const Send = Schema.Struct({
     messageId: Conversations.Id,
     contextId: Schema.optionalKey(Schema.Union([Schema.Literal(""), Conversations.Id])),
     taskId: Schema.optionalKey(Schema.String),
-    parts: Schema.Array(Part)
+    role: Schema.Literals(["ROLE_USER", "user"]),
+    parts: Schema.NonEmptyArray(Part)
   }),
   configuration: Schema.optionalKey(
     Schema.Struct({
@@ -98,7 +100,7 @@ export const receive = Effect.fnUntraced(function* (
   agent: string,
   { message: { contextId = "", messageId, parts, taskId = "" } }: Send
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
-  if (taskId !== "") return yield* decide(runs, taskId, parts)
+  if (taskId !== "") return yield* decide(runs, taskId, contextId, parts)
   const input = yield* Effect.forEach(parts, contentOf)
   const context = contextId === "" ? yield* contextFor(messageId, parts) : contextId
   const last = contextId === "" ? undefined : yield* Conversations.last(runs, contextId)
@@ -118,9 +120,13 @@ const contextFor = (messageId: string, parts: ReadonlyArray<Part>): Effect.Effec
 const decide = Effect.fnUntraced(function* (
   runs: CallerRuns,
   taskId: string,
+  contextId: string,
   parts: ReadonlyArray<Part>
 ): Effect.fn.Return<Conversations.Answering, HttpProblem> {
   const { revision, runId, status } = yield* runs.summary(taskId)
+  if (contextId !== "" && contextId !== Tasks.idsOf(runs, runId).contextId) {
+    return yield* new Invalid({ detail: "the task belongs to another context" })
+  }
   if (status.type !== "waiting") return yield* new Conflict({ reason: "busy", id: runId })
   const data = parts.flatMap((part) => (part.data === undefined ? [] : [part.data]))
   const open = yield* runs.questions(runId)

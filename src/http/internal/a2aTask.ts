@@ -3,10 +3,12 @@
  */
 
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import type { Content, MediaContent } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Json, JsonObject } from "../../kit/json.ts"
 import * as Messages from "../../Message.ts"
+import { isRest, type RunEvent } from "../../RunEvent.ts"
 import type { ErrorInfo, Question } from "../../RunModel.ts"
 import * as RunState from "../../RunState.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
@@ -120,6 +122,13 @@ export const failure = (ids: TaskIds, at: number, { message }: ErrorInfo): JsonO
 export const isOver = ({ status }: { readonly status: Pick<Head["status"], "type"> }): boolean => over.has(status.type)
 
 const over: ReadonlySet<string> = new Set(["completed", "no_answer", "failed", "cancelled"])
+
+/** Emits the events of a task, also while it waits for a person, until it is over. */
+export const eventsOf = (runs: CallerRuns, runId: string): Stream.Stream<RunEvent, HttpProblem> =>
+  Stream.takeUntil(runs.follow(runId, { until: "end" }), isEnd)
+
+/** Returns true for an event that ends its task. */
+export const isEnd = ({ type }: RunEvent): boolean => isRest({ type }) && type !== "paused"
 
 /** The parts of a task to send besides its status. */
 interface Told {

@@ -70,7 +70,7 @@ export const endpointOf = (card: typeof AgentCard.Type): Endpoint | undefined =>
 }
 
 /** Returns true if a version is compatible: minor versions of 1, and patches of 0.3. */
-const isOf = (written: string, version: Version): boolean =>
+export const isOf = (written: string, version: Version): boolean =>
   version === "1.0" ? /^1(?:\.|$)/.test(written) : /^0\.3(?:\.|$)/.test(written)
 
 // ---------------------------------------------------------------- responses
