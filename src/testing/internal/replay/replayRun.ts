@@ -20,9 +20,9 @@ import {
   RunNotFound
 } from "../../../KernelError.ts"
 import type { Message } from "../../../Message.ts"
-import type { Middleware, ToolEffect } from "../../../Middleware.ts"
+import type { Middleware, ModelCall, ToolEffect } from "../../../Middleware.ts"
 import { type PromptPipelineShape, type Recorded, simple, summaryIn } from "../../../PromptPipeline.ts"
-import type { RunEvent } from "../../../RunEvent.ts"
+import type { PhaseEvent, RunEvent } from "../../../RunEvent.ts"
 import type { ErrorInfo, RunRecord, RunState } from "../../../RunState.ts"
 import { advance } from "../../../RunState.ts"
 import * as RunStore from "../../../RunStore.ts"
@@ -254,6 +254,7 @@ const played = (tape: Tape, machine: Machine, replies: Replies, publish: (event:
   callModel: (call, next) =>
     Stream.suspend(() => {
       const event = tape.next(call.runId)?.events[0]
+      if (isProgrammed(call, event)) return next(call)
       if (event?.type === "run_failed") return Stream.fail(failureOf(event.error))
       if (event?.type !== "model_completed") return Stream.never
       const [name, id] = split(event.model)
@@ -287,6 +288,13 @@ const played = (tape: Tape, machine: Machine, replies: Replies, publish: (event:
     })
   }
 })
+
+/** Returns whether a program replied, and still does. It runs anew on the recorded results, since it never guesses. */
+const isProgrammed = ({ provider }: ModelCall, event: PhaseEvent | undefined): boolean =>
+  provider.name === "program" &&
+  (event?.type === "model_completed"
+    ? split(event.model)[0] === provider.name
+    : event?.type === "run_failed" && event.error.tag.startsWith("Program"))
 
 const texts = (fields: unknown): { readonly [key: string]: string } =>
   Object.fromEntries(
