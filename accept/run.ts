@@ -1,8 +1,8 @@
 /**
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
- * `npm run accept -- house` (or kernel, workflows, mcp, durable, toolbox, models, wire, agents, cluster, longlived, serve, doors,
- * studio, front-door; several, or none for all). Ends with 0 only when every line passes.
+ * `npm run accept -- house` (or kernel, workflows, mcp, durable, programs, toolbox, models, wire, agents, cluster, longlived, serve,
+ * doors, studio, front-door; several, or none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
 
@@ -12,6 +12,7 @@ const parts: ReadonlyArray<string> = [
   "workflows",
   "mcp",
   "durable",
+  "programs",
   "toolbox",
   "attack",
   "agents",

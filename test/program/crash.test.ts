@@ -1,6 +1,7 @@
 import { afterAll, assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { CrashMatrix } from "kernai/testing"
+import { Effect, Layer, Schema } from "effect"
+import { Program, Skill, SkillRegistry } from "kernai"
+import { CrashMatrix, MockProvider } from "kernai/testing"
 import { isLong, quickly, times } from "../support/longRun.ts"
 import { kernelOneByOne } from "../support/oneByOne.ts"
 import { randomSubject } from "../support/programs.ts"
@@ -12,6 +13,22 @@ let programs = 0
 afterAll(() => console.log(`programs: ${programs} with ${points} crash points`))
 
 const ways: ReadonlyArray<CrashMatrix.Way> = ["before", "unacknowledged", "after", "stalled"]
+
+it.live("finds a result that differs after a crash, also where it is a time", () =>
+  Effect.gen(function* () {
+    let reads = 0
+    const deadline = Skill.make("deadline", {
+      description: "Reads a deadline",
+      input: Schema.Struct({}),
+      effects: "read",
+      execute: () => Effect.sync(() => ({ answerBy: ++reads }))
+    })
+    const agent = Program.make("late", { skills: [deadline], run: () => Effect.as(Program.call(deadline, {}), "done") })
+    const layer = Layer.merge(SkillRegistry.layer(), MockProvider.layer())
+    const report = yield* CrashMatrix.run({ agent, input: "go", layer }, { kernel: kernelOneByOne, ways: ["before"] })
+    assert.deepStrictEqual([...new Set(report.violations.map(({ rule }) => rule))], ["same_journal"])
+  })
+)
 
 describe("a program crashed at its records", () => {
   // Each of these is cut off in every way at every record.

@@ -45,17 +45,15 @@ const resultOf = (part: Part): Result => {
     case "Read":
       return Program.call(read, { of: part.of })
     case "Pay":
-      return Effect.map(Program.call(pay, { of: part.of }), ({ paid }) => paid)
+      return orRefused(Effect.map(Program.call(pay, { of: part.of }), ({ paid }) => paid))
     case "Step":
       return Program.step(`step ${part.of}`, Effect.succeed(part.of * 2))
     case "Refused":
-      return Effect.catchTag(Program.call(refuse, { of: part.of }), "CallFailed", ({ detail }) =>
-        Effect.succeed(detail.length)
-      )
+      return orRefused(Effect.as(Program.call(refuse, { of: part.of }), 0))
     case "Sleep":
       return Effect.as(Program.sleep(Duration.minutes(part.of)), 1)
     case "Confirm":
-      return Effect.as(Program.confirm(`Go on with ${part.of}?`), part.of)
+      return orRefused(Effect.as(Program.confirm(`Go on with ${part.of}?`), part.of))
     case "Ask":
       return Program.ask(clerk, `How many of ${part.of}?`)
     case "Chance":
@@ -74,8 +72,13 @@ const resultOf = (part: Part): Result => {
   }
 }
 
+/** Takes another way after a failure, such as the refusal of a person. */
+const orRefused = (part: Result): Result => Effect.catch(part, (failure) => Effect.succeed(-String(failure).length))
+
 const sum = (all: Effect.Effect<ReadonlyArray<number>, unknown, Program.Program>): Result =>
   Effect.map(all, (numbers) => numbers.reduce((a, b) => a + b, 0))
+
+const numberIn = (callId: string): number => Array.from(callId).reduce((sum, char) => sum + char.charCodeAt(0), 0)
 
 /** A program made from a number. */
 export const randomProgram = (seed: number): Agent.Agent<number> => {
@@ -89,10 +92,16 @@ export const randomProgram = (seed: number): Agent.Agent<number> => {
   })
 }
 
-/** A random program as the subject of a crash matrix: payments need an agreement, which a person gives or refuses. */
+/**
+ * A random program as the subject of a crash matrix: payments need an agreement. A person refuses every third question,
+ * the same ones in every process, and is late for none.
+ */
 export const randomSubject = (seed: number): CrashMatrix.Subject => ({
   agent: randomProgram(seed),
   input: "go",
+  answer: (_, questions) => ({
+    answers: questions.map(({ callId }) => ({ callId, approved: (seed + numberIn(callId)) % 3 > 0 }))
+  }),
   layer: Layer.mergeAll(
     SkillRegistry.layer(),
     MockProvider.layer("7"),

@@ -297,15 +297,23 @@ const isSame = (one: unknown, other: unknown): boolean =>
 
 /**
  * Returns JSON with sorted keys, because a store may return them in another order, and without the times until which a
- * question or a program waits.
+ * question or a program waits: a process that starts later waits until later.
  */
 const text: Write = (value) =>
-  JSON.stringify(value, (_, part: unknown) =>
+  JSON.stringify(value, (key, part: unknown) =>
     typeof part !== "object" || part === null || Array.isArray(part)
       ? part
-      : Object.fromEntries(
-          Object.entries("name" in part && part.name === "program_sleep" ? { ...part, input: {} } : part)
-            .filter(([key]) => key !== "answerBy")
-            .toSorted(([a], [b]) => (a < b ? -1 : 1))
-        )
+      : Object.fromEntries(Object.entries(withoutTimes(key, part)).toSorted(([a], [b]) => (a < b ? -1 : 1)))
   ) ?? "nothing"
+
+/** Replaces the time of a wait by a word, in its question and in the input of its call. Other inputs keep theirs. */
+const withoutTimes = (key: string, part: object): object => {
+  if (!("name" in part)) return key === "asking" ? withoutTime(part, "answerBy") : part
+  const call = "callId" in part ? withoutTime(part, "answerBy") : part
+  const time = part.name === "program_sleep" ? "until" : part.name === "program_ask" ? "answerBy" : undefined
+  if (time === undefined || !("input" in part) || typeof part.input !== "object" || part.input === null) return call
+  return { ...call, input: withoutTime(part.input, time) }
+}
+
+const withoutTime = (part: object, name: string): object =>
+  typeof Reflect.get(part, name) === "number" ? { ...part, [name]: "a time" } : part

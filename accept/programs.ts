@@ -1,0 +1,49 @@
+/**
+ * The promises of programs: agents whose steps are code, and calls that somebody else runs.
+ */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { attempt, benched, existing, failures, type Line, node, root, vitest } from "./support.ts"
+
+/** Programs made at random, each cut off at every record, with people who agree and refuse. */
+const crashed = (): Omit<Line, "line"> => {
+  const ran = vitest(["test/program/crash.test.ts"], { timeout: 3_600_000 })
+  const [, programs = "0", points = "0"] = /programs: (\d+) with (\d+) crash points/.exec(ran.stdout) ?? []
+  return {
+    pass: ran.status === 0 && Number(programs) >= 1_000 && Number(points) >= 10_000,
+    figure: `${programs} programs, ${points} crash points in ${ran.seconds.toFixed(0)} s${failures(ran)}`
+  }
+}
+
+/** The invoice office: its length, and that it prints what it promises. */
+const office = (): Omit<Line, "line"> => {
+  const ran = node(["--conditions=kernai-source", "examples/14-invoice-office.ts"])
+  const [main, parts] = ["14-invoice-office.ts", "invoiceOffice.ts"].map((file) =>
+    readFileSync(join(root, "examples", file), "utf8")
+  )
+  const promised = (main ?? "").split("// Prints:\n")[1]?.replaceAll(/^\/\/ /gm, "")
+  const count = `${main}${parts}`.split("\n").filter((line) => !/^\s*(?:$|\/\/|\/?\*)/.test(line)).length
+  return {
+    pass: ran.status === 0 && ran.stdout === promised && count < 120,
+    figure: `${count} lines of code (less than 120), exit code ${ran.status}`
+  }
+}
+
+export const programs = async (): Promise<ReadonlyArray<Line>> => [
+  await attempt("programs made at random lose nothing and double nothing, wherever they die", crashed),
+  existing("steps, questions, waits, versions and failures of programs", [
+    "test/Program.test.ts",
+    "test/program/waits.test.ts"
+  ]),
+  existing("a recorded program is replayed, and a changed one diverges at its call", ["test/program/replay.test.ts"]),
+  ...benched("programs"),
+  existing("external calls in process, over HTTP, AG-UI and A2A", [
+    "test/durable/external.test.ts",
+    "test/http/external.test.ts",
+    "test/http/agExternal.test.ts"
+  ]),
+  await attempt("the invoice office is short and prints what it promises", office),
+  existing("the invoice office on memory, files, SQLite, PostgreSQL and three runners, in virtual time", [
+    "test/examples/invoiceOffice.test.ts"
+  ])
+]
