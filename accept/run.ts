@@ -2,7 +2,7 @@
  * The acceptance: every promise of a part, one line each, with pass or fail and its figure.
  *
  * `npm run accept -- house` (or kernel, workflows, mcp, durable, programs, toolbox, models, wire, agents, cluster, longlived, serve,
- * doors, studio, front-door; several, or none for all). Ends with 0 only when every line passes.
+ * doors, studio, face, front-door; several, or none for all). Ends with 0 only when every line passes.
  */
 import type { Line } from "./support.ts"
 
@@ -23,6 +23,7 @@ const parts: ReadonlyArray<string> = [
   "serve",
   "doors",
   "studio",
+  "face",
   "front-door"
 ]
 

@@ -170,7 +170,7 @@ const safety = (visit: Visit) =>
       await page.getByRole("dialog", { name: "Fork" }).waitFor()
       await page.keyboard.press("Escape")
       await page.getByRole("link", { name: "Runs" }).click()
-      await page.locator("a.row", { hasText: "window.hacked" }).first().waitFor()
+      await page.locator(".row", { hasText: "window.hacked" }).first().waitFor()
       await page.getByRole("link", { name: "Chat" }).click()
       await page.getByLabel("Message").fill(`hostile ${hostile}`)
       await page.getByRole("button", { name: "send" }).click()

@@ -97,7 +97,7 @@ const failedRun = (visit: Visit) =>
         await picture(page, name.toLowerCase())
       }
       await page.getByRole("link", { name: "Runs" }).click()
-      await page.locator("a.row", { hasText: "1 failed" }).first().waitFor()
+      await page.locator(".row", { hasText: "1 failed" }).first().waitFor()
       await page.close()
       const failed = (await visit.site.recordsOf(runId)).find(
         ({ events: [event] }) => event?.type === "tool_call_completed"

@@ -1,6 +1,7 @@
 /** What lists of the studio read: facts of runs, and reports of scenarios. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -34,7 +35,11 @@ const layer = Kernel.layer.pipe(
   Layer.provide([
     Layer.succeed(
       Provider.Provider,
-      MockProvider.make(command("look", { at: "taken" }), command("look", { at: "1" }), final("Done."))
+      MockProvider.make(
+        command("look", { at: "taken" }),
+        command("look", { at: "1" }),
+        final("Done.")
+      ).withTokenCounter(() => ({ input: 10, output: 5 }))
     ),
     SkillRegistry.layer(look),
     ProtocolRegistry.layer(),
@@ -61,6 +66,7 @@ describe("RunFacts", () => {
         assert.strictEqual(head.runId, runId)
         const facts = yield* factsOf({ ...head, revision: 12 })
         assert.deepInclude(facts, { words: "A seat, please.", errors: 1 })
+        assert.strictEqual(facts.tokens, 45)
         yield* factsOf({ ...head, revision: head.revision })
         yield* factsOf({ ...head, revision: head.revision })
         assert.deepStrictEqual(reads, [0])
@@ -73,12 +79,15 @@ describe("RunFacts", () => {
     Effect.gen(function* () {
       const caller = { id: "ada", tenant: "acme", labels: { team: "sales", kind: "test" } }
       yield* Kernel.run(agent, "A seat, please.", { runId: "acme", caller })
+      yield* TestClock.adjust("1 second")
       yield* Kernel.run(agent, "A seat, please.", { runId: "other" })
       const store = yield* RunStore.RunStore
       const ids = (query: StudioData.ListQuery) =>
         Effect.map(StudioData.pageOf(store, RunFacts.make(store), query), ({ runs }) => runs.map(({ runId }) => runId))
       assert.deepStrictEqual((yield* ids({})).toSorted(), ["acme", "other"])
       assert.deepStrictEqual(yield* ids({ tenant: "acme", label: ["team=sales", "kind=test"] }), ["acme"])
+      assert.deepStrictEqual(yield* ids({ caller: "ada" }), ["acme"])
+      assert.deepStrictEqual(yield* ids({ order: "oldest" }), (yield* ids({})).toReversed())
       assert.deepStrictEqual(yield* ids({ label: ["team=sales", "kind=live"] }), [])
       assert.deepStrictEqual(yield* ids({ label: "team" }), [])
     }).pipe(Effect.provide(layer))

@@ -112,10 +112,12 @@ const Part = Schema.Struct({
 const ListQuery = Schema.Struct({
   status: Schema.optionalKey(Schema.String),
   agent: Schema.optionalKey(Schema.String),
+  caller: Schema.optionalKey(Schema.String),
   tenant: Schema.optionalKey(Schema.String),
   label: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   search: Schema.optionalKey(Schema.String),
   rootRunId: Schema.optionalKey(Schema.String),
+  order: Schema.optionalKey(Schema.Literals(["newest", "oldest"])),
   after: Schema.optionalKey(Schema.String)
 })
 

@@ -17,6 +17,8 @@ export interface Facts {
   /** Number of failed calls, plus the failure of the run. */
   readonly errors?: number | undefined
   readonly costUsd?: number | undefined
+  /** Tokens of all turns, of prompts and replies. Absent if a provider reported none. */
+  readonly tokens?: number | undefined
 }
 
 interface Known {
@@ -24,13 +26,14 @@ interface Known {
   readonly words: string
   readonly errors: number
   readonly costUsd: number | undefined
+  readonly tokens: number | undefined
 }
 
 /** Maximum number of records that are read for one line of a list. */
 const most = 2_000
 const kept = 5_000
 
-const nothing: Known = { revision: 0, words: "", errors: 0, costUsd: undefined }
+const nothing: Known = { revision: 0, words: "", errors: 0, costUsd: undefined, tokens: undefined }
 
 /** Reads facts of the runs of a store. */
 export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Facts>) => {
@@ -65,7 +68,12 @@ const count = (known: Known, event: PhaseEvent): Known => {
     case "turn_prepared":
       return { ...known, costUsd: addCost(known.costUsd, event.spent?.costUsd) }
     case "model_completed":
-      return { ...known, costUsd: addCost(known.costUsd, event.costUsd) }
+      return {
+        ...known,
+        costUsd: addCost(known.costUsd, event.costUsd),
+        tokens:
+          event.usage === null ? known.tokens : (known.tokens ?? 0) + event.usage.inputTokens + event.usage.outputTokens
+      }
     case "tool_call_completed":
       return {
         ...known,

@@ -26,31 +26,35 @@ export interface RunPage {
 export interface ListQuery {
   readonly status?: string
   readonly agent?: string
+  readonly caller?: string
   readonly tenant?: string
   /** Labels as `name=text`, all of which a run must have. */
   readonly label?: string | ReadonlyArray<string>
   readonly search?: string
   readonly rootRunId?: string
+  readonly order?: "newest" | "oldest"
   /** `next` of the previous page. */
   readonly after?: string
 }
 
 const pageSize = 100
 
-/** Returns a page of runs, the newest first. */
+/** Returns a page of runs, the newest first unless asked otherwise. */
 export const pageOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   factsOf: (head: RunHead) => Effect.Effect<Facts>,
-  { after, agent, label = [], rootRunId, search, status, tenant }: ListQuery
+  { after, agent, caller, label = [], order, rootRunId, search, status, tenant }: ListQuery
 ): Effect.fn.Return<RunPage, StoreError> {
   const labels = labelsIn(Arr.ensure(label))
   // A label that is not complete yet, as while it is typed, selects no run.
   if (labels === undefined) return { runs: [] }
   const filter: RunFilter = {
     agent,
+    caller,
     tenant,
     labels,
     search,
+    order,
     limit: pageSize,
     after: after === undefined ? undefined : placeIn(after),
     status: status === undefined ? undefined : statusWords.filter((type) => status.split(",").includes(type)),
@@ -59,7 +63,10 @@ export const pageOf = Effect.fnUntraced(function* (
   const heads = yield* store.list(filter)
   const runs = yield* Effect.forEach(
     heads,
-    (head) => Effect.map(factsOf(head), ({ costUsd, errors, words }) => lineOf(head, { costUsd, errors, words })),
+    (head) =>
+      Effect.map(factsOf(head), ({ costUsd, errors, tokens, words }) =>
+        lineOf(head, { costUsd, errors, tokens, words })
+      ),
     { concurrency: 8 }
   )
   const last = runs.at(-1)

@@ -21,7 +21,7 @@ export const BlocksTab = () => {
   return (
     <div class="pair">
       <section aria-label="Raw reply">
-        <h4>raw reply of turn {turn.turn}</h4>
+        <h2>raw reply of turn {turn.turn}</h2>
         <pre class="raw">
           {pieces.map(({ block, text }, index) => (
             <span key={index} {...mark(block)}>
@@ -31,9 +31,9 @@ export const BlocksTab = () => {
         </pre>
       </section>
       <section aria-label="Blocks">
-        <h4>
+        <h2>
           {counted(blocks.length, "block")}, {turn.outcome?.type ?? "not decided"}
-        </h4>
+        </h2>
         {blocks.map(({ content, flag, name, type }, index) => (
           <div key={index} {...mark(index)}>
             <b>{type}</b> {name} {flag !== "" && <span class="badge error">{flag}</span>}

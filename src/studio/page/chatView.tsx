@@ -14,7 +14,8 @@ import {
   streaming,
   thinking
 } from "./chatStore.ts"
-import { attempt, canChange, data, go, info, readRuns, runs } from "./pageStore.ts"
+import { attempt, canChange, data, go, info } from "./pageStore.ts"
+import { readRuns, runs } from "./runsStore.ts"
 
 const newId = () => crypto.randomUUID().slice(0, 8)
 
@@ -33,6 +34,7 @@ export const ChatView = ({ agent, conversation }: { agent: string; conversation:
         <Conversations agent={agent} conversation={conversation} />
       </aside>
       <section aria-label="Chat">
+        <h1 class="unseen">Chat with {agent}</h1>
         <Messages agent={agent} conversation={conversation} />
         {canChange.value && <Composer agent={agent} conversation={conversation} />}
       </section>

@@ -48,9 +48,9 @@ const Prompt = ({ shown }: { shown: RunState }) => {
 
 const MessageBox = ({ isNew, message }: { message: Message; isNew: boolean }) => (
   <article class={`message ${message.role} ${isNew ? "new" : ""}`}>
-    <h4>
+    <h2>
       {message.role} {isNew && <span class="badge">new</span>}
-    </h4>
+    </h2>
     {message.content.map((part, index) =>
       part.type === "text" ? (
         <pre key={index}>{part.text}</pre>

@@ -32,7 +32,7 @@ const Calls = ({ failed }: { failed: ReadonlyArray<FailedCall> }) => {
   const { more, shown } = useLatest(failed, 30)
   return (
     <>
-      <h3>Calls that failed</h3>
+      <h2>Calls that failed</h2>
       {more}
       {shown.map(({ cause, revision }) => (
         <div key={revision}>
@@ -51,7 +51,7 @@ const nameOf = (callId: string): string => {
 
 const CauseBox = ({ cause }: { cause: FailureCause }) => (
   <div class="card error">
-    <h3>{cause.name}</h3>
+    <h2>{cause.name}</h2>
     <p>{cause.cause}</p>
     <p class="quiet">
       in {cause.part}

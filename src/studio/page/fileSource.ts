@@ -85,6 +85,7 @@ const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
     words: wordsOf(state.input.at(-1)).slice(0, 200),
     errors,
     costUsd: state.costUsd,
+    tokens: state.unreportedTurns > 0 ? undefined : state.usage.inputTokens + state.usage.outputTokens,
     status: statusOf(status)
   }
 }

@@ -1,6 +1,7 @@
 /** Formats numbers, times and statuses. */
 
 import type { Message } from "../../Message.ts"
+import type { RunStatus } from "../../RunStore.ts"
 import type { Usage } from "../../Usage.ts"
 
 export const duration = (ms: number): string => {
@@ -45,6 +46,23 @@ export const excerpt = (text: string, length = 80): string => {
 
 export const json = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "")
+
+/** Returns the reason of a status, on one line. */
+export const reasonOf = (status: RunStatus): string => {
+  switch (status.type) {
+    case "no_answer":
+      return excerpt(status.reason, 120)
+    case "failed":
+      return excerpt(status.error.message, 120)
+    case "waiting":
+      return status.reason === "approval_required" ? "needs an approval" : status.reason
+    default:
+      return ""
+  }
+}
+
+/** Returns a text with a capital at its beginning. */
+export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** Returns a status in words. */
 export const named = (status: string): string => status.replace("_", " ")

@@ -12,12 +12,12 @@ export const Inspector = () => {
   const { createdAt, delta, events, op, workerId } = record
   return (
     <aside class="inspector" aria-label="Inspector">
-      <h3>
+      <h2>
         rev {record.revision}{" "}
         <span class="quiet">
           {before === undefined ? clock(createdAt) : `+${duration(createdAt - before.createdAt)}`}
         </span>
-      </h3>
+      </h2>
       <p class="quiet">
         {op}, {clock(createdAt)}, worker {workerId}
       </p>

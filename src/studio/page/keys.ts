@@ -3,6 +3,7 @@
 import { state as stateAt, goLive, isLive, playing, revision, run, setRevision, folded, tree } from "./openRun.ts"
 import { place, setQuery, showKeys, tabs, hasKeys } from "./pageStore.ts"
 import { moveFocus } from "./rowFocus.ts"
+import { toggle } from "./runsStore.ts"
 
 /** The keys, for the list of keys. */
 export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
@@ -17,7 +18,8 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["/", "filter"],
   ["h l", "fold, unfold the turn"],
   ["a d x", "approve, deny, edit: once to go there, once more to do it"],
-  ["f s", "fork, stop"],
+  ["x", "select the run of the row"],
+  ["f s", "fork, cancel"],
   ["g r, g a, g c, g s", "runs, approvals, chat, scenarios"],
   ["y", "copy the address"],
   ["?", "this list"]
@@ -66,12 +68,19 @@ const actions: Actions = {
   l: () => fold(false),
   a: () => press("a"),
   d: () => press("d"),
-  x: () => press("x"),
+  x: select,
   f: () => press("f", true),
   s: () => press("s", true),
   " ": () => (playing.value = playing.value === 0 ? 4 : 0),
   L: goLive,
   y: () => void navigator.clipboard?.writeText(location.href)
+}
+
+/** Selects the run of the focused row, or edits a call. */
+function select(): void {
+  const runId = document.activeElement instanceof HTMLElement ? document.activeElement.dataset["run"] : undefined
+  if (runId === undefined) press("x")
+  else toggle(runId)
 }
 
 /** Focuses a button, and presses it if it has the focus already or acts at once. */

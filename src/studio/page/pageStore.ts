@@ -1,7 +1,7 @@
 /** The state of the page in one place: its address, its data, and actions in progress. */
 
-import { batch, computed, signal } from "@preact/signals"
-import type { WaitingQuestion, RunLine } from "../internal/studioData.ts"
+import { computed, signal } from "@preact/signals"
+import type { WaitingQuestion } from "../internal/studioData.ts"
 import type { Info } from "../internal/studioInfo.ts"
 import type { Source } from "./source.ts"
 
@@ -90,49 +90,7 @@ export const attempt = async (action: () => Promise<unknown>): Promise<boolean> 
   }
 }
 
-export const runs = signal<ReadonlyArray<RunLine>>([])
-export const next = signal<string | undefined>(undefined)
-export const runsRead = signal(false)
-export const filter = signal("")
 export const questions = signal<ReadonlyArray<WaitingQuestion>>([])
-
-/** A filter: the query for the server, and a test of the returned lines. */
-export interface Filter {
-  readonly query: { status?: string; agent?: string; tenant?: string; label?: Array<string>; search?: string }
-  readonly keeps: (line: RunLine) => boolean
-}
-
-/** Reads `status:x agent:y tenant:z label:name=text cost>0.1 errors>0 words`. */
-export const filterOf = (text: string): Filter => {
-  const query: Filter["query"] = {}
-  const words: Array<string> = []
-  const least = { cost: -Infinity, errors: -Infinity }
-  for (const word of text.split(/\s+/)) {
-    const [, name, value = ""] = /^(status:|agent:|tenant:|label:|cost>|errors>)(.+)$/.exec(word) ?? []
-    if (name === "status:") query.status = value
-    else if (name === "agent:") query.agent = value
-    else if (name === "tenant:") query.tenant = value
-    else if (name === "label:") query.label = [...(query.label ?? []), value]
-    else if (name === "cost>") least.cost = Number(value)
-    else if (name === "errors>") least.errors = Number(value)
-    else if (word !== "") words.push(word)
-  }
-  return {
-    query: words.length === 0 ? query : { ...query, search: words.join(" ") },
-    keeps: ({ costUsd = 0, errors = 0 }) => costUsd > least.cost && errors > least.errors
-  }
-}
-
-/** Reads the list of runs again, or its next page. */
-export const readRuns = async (more = false): Promise<void> => {
-  const after = more && next.value !== undefined ? { after: next.value } : {}
-  const page = await data().runs({ ...filterOf(filter.value).query, ...after })
-  batch(() => {
-    runs.value = more ? [...runs.value, ...page.runs] : page.runs
-    next.value = page.next
-    runsRead.value = true
-  })
-}
 
 export const readQuestions = async (): Promise<void> => {
   questions.value = await data().waiting()

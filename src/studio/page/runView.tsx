@@ -32,7 +32,7 @@ export const RunView = ({ runId }: { runId: string }) => {
         <TreePanel />
         <section class="body" aria-label="Run">
           <Tabs />
-          <div role="tabpanel" aria-label={tab.value}>
+          <div role="tabpanel" aria-label={tab.value} tabIndex={0}>
             <TabBody />
           </div>
           <p class="said" role="status" aria-live="polite" aria-busy={said.value !== ""}>

@@ -1,13 +1,31 @@
-/** The list of runs: those that wait for a person first. */
+/** The list of runs as a table, whose columns, order and filter a person chooses. */
 
 import { useEffect } from "preact/hooks"
 import type { RunLine } from "../internal/studioData.ts"
-import { ago, cost, counted, excerpt } from "./format.ts"
+import { BulkBar } from "./bulkBar.tsx"
+import { named, sentence } from "./format.ts"
 import { Icon } from "./icons.tsx"
-import { attempt, data, filter, filterOf, next, readRuns, runAddress, runs, runsRead } from "./pageStore.ts"
-import { StatusChip } from "./status.tsx"
+import { attempt, data } from "./pageStore.ts"
+import { columns, type Column, hidden, shownColumns, toggleColumn } from "./runColumns.tsx"
+import {
+  filter,
+  filterOf,
+  next,
+  order,
+  orderBy,
+  readRuns,
+  runs,
+  runsRead,
+  selected,
+  setFilter,
+  setStatus,
+  statusFilter,
+  toggle
+} from "./runsStore.ts"
+import { Skeleton } from "./skeleton.tsx"
 
 export const RunsView = () => {
+  const isOldest = order.value.column === "age" && order.value.isDescending
   useEffect(() => {
     void attempt(readRuns)
     if (data().isFile) return
@@ -15,27 +33,43 @@ export const RunsView = () => {
       if (next.value === undefined || runs.value.length <= 100) void attempt(readRuns)
     }, 2_000)
     return () => clearInterval(timer)
-  }, [])
-  const lines = runs.value.filter(filterOf(filter.value).keeps)
-  const waiting = lines.filter(({ status }) => status.type === "waiting")
-  const others = lines.filter(({ status }) => status.type !== "waiting")
+  }, [filter.value, isOldest])
+  const lines = ordered(runs.value.filter(filterOf(filter.value).keeps))
   return (
     <section class="screen" aria-label="Runs">
       <header>
         <h1>Runs</h1>
         <Filter />
+        <ColumnMenu />
       </header>
-      {waiting.length > 0 && <List title="Needs you" lines={waiting} />}
-      {others.length > 0 && <List title="Runs" lines={others} />}
+      <StatusFilter />
+      <BulkBar />
+      {!runsRead.value && <Skeleton label="reading the runs" />}
+      {lines.length > 0 && <Table lines={lines} />}
       {lines.length === 0 && runsRead.value && <Empty />}
-      {next.value !== undefined && <button onClick={() => void attempt(() => readRuns(true))}>More runs</button>}
+      {next.value !== undefined && (
+        <p>
+          <button onClick={() => void attempt(() => readRuns(true))}>More runs</button>
+        </p>
+      )}
     </section>
   )
 }
 
-const change = (text: string) => {
-  filter.value = text
-  void attempt(readRuns)
+/** Orders lines by the chosen column. Without one, runs that wait for a person come first. */
+const ordered = (lines: ReadonlyArray<RunLine>): ReadonlyArray<RunLine> => {
+  const { column: id, isDescending } = order.value
+  const column = columns.find((one) => one.id === id)
+  if (id === "age") return lines
+  if (column === undefined) {
+    const waits = ({ status }: RunLine) => Number(status.type === "waiting")
+    return lines.toSorted((a, b) => waits(b) - waits(a))
+  }
+  const sign = isDescending ? -1 : 1
+  return lines.toSorted((a, b) => {
+    const [x, y] = [column.value(a), column.value(b)]
+    return sign * (typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y)))
+  })
 }
 
 const Filter = () => (
@@ -45,11 +79,44 @@ const Filter = () => (
       data-filter
       type="search"
       aria-label="Filter runs"
-      placeholder="status:failed agent:clerk tenant:acme errors&gt;0 cost&gt;0.1 words  ( / )"
+      placeholder="agent:clerk caller:ada tenant:acme errors&gt;0 cost&gt;0.1 words  ( / )"
       value={filter.value}
-      onInput={(event) => change(event.currentTarget.value)}
+      onInput={(event) => setFilter(event.currentTarget.value)}
     />
   </p>
+)
+
+const statuses = ["", "waiting", "running", "queued", "completed", "no_answer", "failed", "cancelled"]
+
+const StatusFilter = () => (
+  <div class="segments" role="group" aria-label="Status">
+    {statuses.map((status) => (
+      <button key={status} aria-pressed={statusFilter.value === status} onClick={() => setStatus(status)}>
+        {sentence(status === "" ? "all" : named(status))}
+      </button>
+    ))}
+  </div>
+)
+
+const ColumnMenu = () => (
+  <details class="menu">
+    <summary class="button">
+      <Icon name="columns-3" /> Columns
+    </summary>
+    <div role="group" aria-label="Columns">
+      {columns.map(({ id }) => (
+        <label key={id}>
+          <input
+            type="checkbox"
+            checked={!hidden.value.has(id)}
+            disabled={id === "input"}
+            onChange={() => toggleColumn(id)}
+          />{" "}
+          {sentence(id)}
+        </label>
+      ))}
+    </div>
+  </details>
 )
 
 const Empty = () =>
@@ -64,52 +131,66 @@ const Empty = () =>
   ) : (
     <div class="empty">
       <h2>No run fits the filter</h2>
-      <button onClick={() => change("")}>{filter.value} ×</button>
+      <button onClick={() => setFilter("")}>
+        {filter.value} <Icon name="x" />
+      </button>
     </div>
   )
 
-const List = ({ lines, title }: { title: string; lines: ReadonlyArray<RunLine> }) => (
-  <>
-    <h2>{title}</h2>
-    <ul class="list">
-      {lines.map((line) => (
-        <li key={line.runId}>
-          <a data-row href={runAddress(line.runId)} class={`row ${line.status.type}`}>
-            <span>
-              <StatusChip status={line.status.type} />
-            </span>
-            <span class="agent">
-              {line.agent}
-              {line.caller?.tenant !== undefined && ` · ${line.caller.tenant}`}
-            </span>
-            <span class="words">
-              {excerpt(line.words, 120)}
-              {line.errors !== undefined && line.errors > 0 && <span class="badge error">{line.errors} failed</span>}
-              <em>{reasonOf(line)}</em>
-            </span>
-            <span class="quiet">
-              {counted(line.turns, "turn")}
-              {line.costUsd !== undefined && `, ${cost(line.costUsd)}`}
-            </span>
-            <time class="quiet end" dateTime={new Date(line.updatedAt).toISOString()}>
-              {ago(line.updatedAt)}
-            </time>
-          </a>
-        </li>
-      ))}
-    </ul>
-  </>
-)
-
-const reasonOf = ({ status }: RunLine): string => {
-  switch (status.type) {
-    case "no_answer":
-      return ` ${excerpt(status.reason, 120)}`
-    case "failed":
-      return ` ${status.error.tag}: ${excerpt(status.error.message, 120)}`
-    case "waiting":
-      return ` ${status.reason}`
-    default:
-      return ""
-  }
+const Table = ({ lines }: { lines: ReadonlyArray<RunLine> }) => {
+  const isAll = lines.every(({ runId }) => selected.value.has(runId))
+  const all = () => (selected.value = new Set(isAll ? [] : lines.map(({ runId }) => runId)))
+  return (
+    <div class="list wide">
+      <table>
+        <thead>
+          <tr>
+            <th>
+              <input type="checkbox" aria-label="Select all" checked={isAll} onChange={all} />
+            </th>
+            {shownColumns.value.map((column) => (
+              <Head key={column.id} column={column} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {lines.map((line) => (
+            <Row key={line.runId} line={line} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
 }
+
+const Head = ({ column: { id, isNumber } }: { column: Column }) => {
+  const { column, isDescending } = order.value
+  const isChosen = column === id
+  const sort = isChosen ? { "aria-sort": isDescending ? ("descending" as const) : ("ascending" as const) } : {}
+  return (
+    <th scope="col" class={`c-${id} ${isNumber === true ? "number" : ""}`} {...sort}>
+      <button class="plain" title={id === "age" ? "" : "orders the runs that are loaded"} onClick={() => orderBy(id)}>
+        {sentence(id)}
+        {isChosen && <Icon name={isDescending ? "arrow-down" : "arrow-up"} />}
+      </button>
+    </th>
+  )
+}
+
+const Row = ({ line }: { line: RunLine }) => (
+  <tr class={`row ${line.status.type}`}>
+    <td>
+      <input
+        type="checkbox"
+        aria-label={`Select ${line.words.slice(0, 40) || line.runId}`}
+        checked={selected.value.has(line.runId)}
+        onChange={() => toggle(line.runId)}
+      />
+    </td>
+    {shownColumns.value.map(({ draw, id, isNumber }) => (
+      <td key={id} class={`c-${id} ${isNumber === true ? "number" : ""}`}>
+        {draw(line)}
+      </td>
+    ))}
+  </tr>
+)

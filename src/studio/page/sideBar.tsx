@@ -3,6 +3,7 @@
 import { counted } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
 import { canChange, data, info, place, questions, showKeys, type Place } from "./pageStore.ts"
+import { listAddress } from "./runsStore.ts"
 import { setTheme, theme, themes } from "./theme.ts"
 
 interface Item {
@@ -13,7 +14,7 @@ interface Item {
 }
 
 const items = (): ReadonlyArray<Item> => {
-  const runs: Item = { screens: ["runs", "run"], name: "Runs", icon: "list-tree", address: "#/" }
+  const runs: Item = { screens: ["runs", "run"], name: "Runs", icon: "list-tree", address: listAddress.value }
   if (data().isFile) return [runs]
   const first = encodeURIComponent(info.value.agents[0]?.name ?? "")
   const scenarios: Item = { screens: ["scenarios"], name: "Scenarios", icon: "list-checks", address: "#/scenarios" }

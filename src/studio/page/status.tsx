@@ -1,6 +1,6 @@
 /** Statuses of runs and calls, each with a color, a shape and a word. */
 
-import { named } from "./format.ts"
+import { named, sentence } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
 
 const shapes: { readonly [status: string]: IconName | undefined } = {
@@ -31,5 +31,3 @@ export const StatusChip = ({ children, status }: { status: string; children?: st
     {children ?? sentence(named(status))}
   </span>
 )
-
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)

@@ -44,7 +44,7 @@ const TreeRow = ({ node }: { node: Node }) => (
 const Children = ({ lines }: { lines: ReadonlyArray<RunLine> }) =>
   lines.length === 0 ? null : (
     <>
-      <h3>Runs below</h3>
+      <h2>Runs below</h2>
       <ul>
         {lines.map(({ agent, runId, status }) => (
           <li key={runId}>

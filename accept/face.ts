@@ -1,0 +1,42 @@
+/**
+ * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, and sizes.
+ */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { gzipSync } from "node:zlib"
+import { launch, program } from "../bench/chromium.ts"
+import { axeLines } from "./faceAxe.ts"
+import { runsLines } from "./faceRuns.ts"
+import { withOffice } from "./gallerySite.ts"
+import { atMost, existing, inFolder, type Line, root } from "./support.ts"
+
+const size = (): Line => {
+  const bytes = ["page.js", "page.css"].reduce(
+    (sum, name) => sum + gzipSync(readFileSync(join(root, "src/studio/assets", name)), { level: 9 }).length,
+    0
+  )
+  return atMost("kilobytes of the page at its first load, compressed", Math.ceil(bytes / 1_000), 120)
+}
+
+const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
+  const browser = await launch()
+  try {
+    return await inFolder((folder) =>
+      withOffice(folder, async (office) => [
+        ...(await runsLines(browser, office)),
+        ...(await axeLines(browser, office))
+      ])
+    )
+  } finally {
+    await browser.close()
+  }
+}
+
+export const face = async (): Promise<ReadonlyArray<Line>> => [
+  existing("colors, contrast and statuses follow one file of tokens", ["test/studio/design.test.ts"]),
+  existing("hidden, reordering and imitating characters are marked", ["test/kit/seenText.test.ts"]),
+  size(),
+  ...(program === undefined
+    ? [{ line: "the walks in a browser", pass: false, figure: "no Chromium here: apt-get install chromium" }]
+    : await inBrowser())
+]

@@ -1,0 +1,70 @@
+/** The list of runs: columns, order, filter, keys, and what is done with several runs. */
+import type { Browser, Page } from "playwright-core"
+import type { Office } from "./gallerySite.ts"
+import { officeQuestions, submitAll } from "./gallerySite.ts"
+import { verdict } from "./studioBrowser.ts"
+import { attempt, type Line } from "./support.ts"
+
+export const enter = async (browser: Browser, office: Office): Promise<Page> => {
+  const page = await browser.newPage({ viewport: { width: 1440, height: 810 } })
+  page.setDefaultTimeout(20_000)
+  await page.goto(office.url)
+  await page.getByRole("link", { name: "Runs" }).waitFor()
+  return page
+}
+
+const texts = (page: Page, column: string) => page.locator(`tbody .c-${column}`).allTextContents()
+
+const table = (browser: Browser, office: Office) =>
+  attempt("columns are chosen and kept, the order and the filter stand in the address", async () => {
+    const page = await enter(browser, office)
+    await page.getByText("Columns").click()
+    await page.getByLabel("Caller").check()
+    await page.getByLabel("Turns").uncheck()
+    await page.getByRole("button", { name: "Tokens" }).click()
+    const sorted = (await texts(page, "tokens")).map((text) => Number(text.replace(/\D/g, "")))
+    await page.getByRole("button", { name: "Waiting" }).click()
+    await page.locator(".row.completed").first().waitFor({ state: "detached" })
+    const address = page.url()
+    await page.reload()
+    await page.locator(".row.waiting").first().waitFor()
+    const kept = [
+      await texts(page, "caller"),
+      await page.locator("th.c-turns").count(),
+      page.url() === address
+    ] as const
+    await page.close()
+    const isSorted = sorted.every((count, at) => at === 0 || count <= (sorted[at - 1] ?? 0))
+    const pass = isSorted && kept[0].every((text) => text === "acme · ada") && kept[1] === 0 && kept[2]
+    return verdict(pass, `${sorted.length} runs, ${new URL(address).hash}`)
+  })
+
+const bulk = (browser: Browser, office: Office) =>
+  attempt("the keyboard selects runs, which are cancelled, retried and exported at once", async () => {
+    const waiting = await Promise.all([office.submit("Please pay bulk 1"), office.submit("Please pay bulk 2")])
+    const page = await enter(browser, office)
+    await page.goto(`${page.url().split("#")[0]}#/?q=bulk`)
+    await page.locator(".row", { hasNotText: "bulk" }).first().waitFor({ state: "detached" })
+    await page.locator(".row.waiting").nth(1).waitFor()
+    for (const key of ["j", "x", "j", "x"]) await page.keyboard.press(key)
+    const downloads: Array<string> = []
+    page.on("download", (file) => downloads.push(file.suggestedFilename()))
+    await page.getByRole("button", { name: "Export 2" }).click()
+    await page.getByText("Exported 2 runs").waitFor()
+    for (const key of ["k", "x", "j", "x"]) await page.keyboard.press(key)
+    await page.getByRole("button", { name: "Cancel 2" }).click()
+    await page.getByText("Cancelled 2 runs").waitFor()
+    await page.locator(".row.cancelled").nth(1).waitFor()
+    const heads = await Promise.all(waiting.map(office.headOf))
+    await page.close()
+    const statuses = heads.map((head) => head?.status.type)
+    return verdict(
+      downloads.length === 2 && statuses.every((status) => status === "cancelled"),
+      `${downloads.length} files, ${statuses.join(", ")}`
+    )
+  })
+
+export const runsLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => {
+  await submitAll(office, officeQuestions)
+  return [await table(browser, office), await bulk(browser, office)]
+}

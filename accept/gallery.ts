@@ -1,0 +1,62 @@
+/**
+ * The pictures of `docs/gallery`: `node --conditions=kernai-source accept/gallery.ts`. Each screen of the studio in both
+ * themes, over the runs of `gallerySite.ts`.
+ */
+import { mkdirSync } from "node:fs"
+import { join } from "node:path"
+import { launch } from "../bench/chromium.ts"
+import { type Ids, officeQuestions, submitAll, withOffice } from "./gallerySite.ts"
+import { inFolder, root } from "./support.ts"
+
+/** A screen of the gallery. */
+export interface Shot {
+  readonly name: string
+  readonly address: (ids: Ids) => string
+  /** A key that is pressed first. */
+  readonly key?: string
+}
+
+const ofRun = (id: string | undefined, query = "") => `#/runs/${encodeURIComponent(id ?? "")}${query}`
+
+export const shots: ReadonlyArray<Shot> = [
+  { name: "runs", address: () => "#/" },
+  { name: "run", address: ({ invoice }) => ofRun(invoice) },
+  { name: "answer", address: ({ guide }) => ofRun(guide) },
+  { name: "explain", address: ({ limited }) => ofRun(limited, "?tab=Explain") },
+  { name: "blocks", address: ({ invoice }) => ofRun(invoice, "?tab=Blocks") },
+  { name: "events", address: ({ seats }) => ofRun(seats, "?tab=Events") },
+  { name: "state", address: ({ seats }) => ofRun(seats, "?tab=State") },
+  { name: "usage", address: ({ invoice }) => ofRun(invoice, "?tab=Usage") },
+  { name: "approvals", address: () => "#/questions" },
+  { name: "chat", address: () => "#/chat/coordinator/gallery" },
+  { name: "keys", address: () => "#/", key: "?" }
+]
+
+const take = async (): Promise<void> => {
+  const folder = join(root, "docs/gallery")
+  mkdirSync(folder, { recursive: true })
+  const browser = await launch()
+  try {
+    await inFolder((place) =>
+      withOffice(place, async (office) => {
+        const ids = await submitAll(office, officeQuestions)
+        const page = await browser.newPage({ viewport: { width: 1280, height: 760 } })
+        await page.goto(office.url)
+        for (const { address, key, name } of shots) {
+          await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
+          for (const colorScheme of ["light", "dark"] as const) {
+            await page.emulateMedia({ colorScheme })
+            await page.waitForTimeout(600)
+            if (key !== undefined && colorScheme === "light") await page.keyboard.press(key)
+            await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
+          }
+          if (key !== undefined) await page.keyboard.press("Escape")
+        }
+      })
+    )
+  } finally {
+    await browser.close()
+  }
+}
+
+if (import.meta.main) await take()

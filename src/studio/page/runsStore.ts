@@ -1,0 +1,102 @@
+/** The list of runs: its filter and order, which stand in the address, its lines, and the selected ones. */
+
+import { batch, computed, effect, signal } from "@preact/signals"
+import type { ListQuery, RunLine } from "../internal/studioData.ts"
+import { data, place, setQuery } from "./pageStore.ts"
+
+export const runs = signal<ReadonlyArray<RunLine>>([])
+export const next = signal<string | undefined>(undefined)
+export const runsRead = signal(false)
+export const selected = signal<ReadonlySet<string>>(new Set())
+
+/** The text of the filter. */
+export const filter = computed(() => (place.value.screen === "runs" ? (place.value.query.get("q") ?? "") : ""))
+
+/** The address of the list as it was left. */
+export const listAddress = signal("#/")
+effect(() => {
+  const { query, screen } = place.value
+  if (screen === "runs") listAddress.value = query.size === 0 ? "#/" : `#/?${query.toString()}`
+})
+
+/** The column that orders the list. A minus means the largest first. */
+export const order = computed(() => {
+  const text = place.value.query.get("sort") ?? ""
+  return { column: text.replace(/^-/, ""), isDescending: text.startsWith("-") }
+})
+
+/** Orders by a column: the largest first, then the smallest first, then not at all. */
+export const orderBy = (column: string): void => {
+  const { column: before, isDescending } = order.value
+  setQuery("sort", before !== column ? `-${column}` : isDescending ? column : undefined)
+}
+
+/** A filter: the query for the server, and a test of the returned lines. */
+export interface Filter {
+  readonly query: { -readonly [Name in keyof ListQuery]: ListQuery[Name] }
+  readonly keeps: (line: RunLine) => boolean
+}
+
+/** Reads `status:x agent:y caller:z tenant:t label:name=text cost>0.1 errors>0 words`. */
+export const filterOf = (text: string): Filter => {
+  const query: Filter["query"] = {}
+  const words: Array<string> = []
+  const labels: Array<string> = []
+  const least = { cost: -Infinity, errors: -Infinity }
+  for (const word of text.split(/\s+/)) {
+    const [, name = "", value = ""] = /^(status:|agent:|caller:|tenant:|label:|cost>|errors>)(.+)$/.exec(word) ?? []
+    if (name === "status:") query.status = value
+    else if (name === "agent:") query.agent = value
+    else if (name === "caller:") query.caller = value
+    else if (name === "tenant:") query.tenant = value
+    else if (name === "label:") labels.push(value)
+    else if (name === "cost>") least.cost = Number(value)
+    else if (name === "errors>") least.errors = Number(value)
+    else if (word !== "") words.push(word)
+  }
+  if (labels.length > 0) query.label = labels
+  if (words.length > 0) query.search = words.join(" ")
+  return {
+    query,
+    keeps: ({ costUsd = 0, errors = 0 }) => costUsd > least.cost && errors > least.errors
+  }
+}
+
+/** The status of the filter, or an empty text. */
+export const statusFilter = computed(() => filterOf(filter.value).query.status ?? "")
+
+/** Filters by a status, and keeps the rest of the filter. */
+export const setStatus = (status: string): void => {
+  const rest = filter.value.split(/\s+/).filter((word) => word !== "" && !word.startsWith("status:"))
+  setFilter([...(status === "" ? [] : [`status:${status}`]), ...rest].join(" "))
+}
+
+export const setFilter = (text: string): void => {
+  setQuery("q", text === "" ? undefined : text)
+  selected.value = new Set()
+}
+
+let asked = 0
+
+/** Reads the list of runs again, or its next page. An answer that is overtaken by a newer one is dropped. */
+export const readRuns = async (more = false): Promise<void> => {
+  const turn = ++asked
+  const { column, isDescending } = order.value
+  const isOldest = column === "age" && isDescending
+  const page = await data().runs({
+    ...filterOf(filter.value).query,
+    ...(isOldest ? { order: "oldest" } : {}),
+    ...(more && next.value !== undefined ? { after: next.value } : {})
+  })
+  if (turn !== asked) return
+  batch(() => {
+    runs.value = more ? [...runs.value, ...page.runs] : page.runs
+    next.value = page.next
+    runsRead.value = true
+  })
+}
+
+export const toggle = (runId: string): void => {
+  const others = [...selected.value].filter((one) => one !== runId)
+  selected.value = new Set(others.length === selected.value.size ? [...others, runId] : others)
+}
