@@ -36,6 +36,16 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
   [
     "workers and a cluster in chaos lose, double and block no run, and fail only those that kill their process",
     "reliability/chaos/chaos"
+  ],
+  [
+    "runs of a cluster are executed where their agent is; without any they stay queued with the reason, and begin with it",
+    "cluster/placement",
+    "cli/runs/overview"
+  ],
+  [
+    "a run at rest leaves its runner within seconds, and ten places of a runner begin thousands of runs a minute",
+    "cluster/places",
+    "cluster/postgres"
   ]
 ]
 

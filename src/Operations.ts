@@ -26,7 +26,8 @@ export const needs = ["poisoned", "stuck", "unplaced", "waiting", "no_answer", "
  *
  * - `poisoned`: workers gave it up, because their processes died of it.
  * - `stuck`: its worker died a minute ago, or nothing happened for ten minutes.
- * - `unplaced`: it was queued half a minute ago, and no worker took it.
+ * - `unplaced`: it was queued half a minute ago, and no worker took it; or no runner of a cluster has its agent, as
+ *   `reason` says.
  * - `waiting`: a person or its host decides.
  * - `no_answer`, `failed`: it ended so.
  *
@@ -151,7 +152,7 @@ const page = 1_000
 
 const add = (groups: Map<string, Group>, { head, need }: Needy): Map<string, Group> => {
   const { agent, runId: oldest, status, updatedAt: since, version } = head
-  const reason = status.type === "waiting" ? status.reason : undefined
+  const reason = status.type === "waiting" || status.type === "queued" ? status.reason : undefined
   const key = JSON.stringify([need, reason, agent, version])
   const known = groups.get(key)
   const runs = (known?.runs ?? 0) + 1
@@ -173,7 +174,7 @@ const needOf = ({ status, updatedAt }: RunHead, now: number): Need | undefined =
     case "failed":
       return isPoisoned(status) ? "poisoned" : "failed"
     case "queued":
-      return quiet > 30_000 ? "unplaced" : undefined
+      return quiet > 30_000 || status.reason !== undefined ? "unplaced" : undefined
     case "interrupted":
       return quiet > 60_000 ? "stuck" : undefined
     case "running":

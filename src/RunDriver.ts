@@ -16,7 +16,7 @@
  *     Effect.gen(function* () {
  *       const driven = yield* driver.drive(runId, { isLost: isExpired })
  *       if (driven._tag === "AtRest" && driven.next !== undefined) yield* sendAgainAt(driven.next.at)
- *       yield* acknowledge
+ *       if (driven._tag !== "UnknownAgent") yield* acknowledge
  *     })
  *   )
  * })

@@ -30,7 +30,7 @@ import * as Option from "effect/Option"
 import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError } from "./KernelError.ts"
 import * as Stored from "./store-kit/StoredRuns.ts"
 import * as MemoryRuns from "./store-kit/internal/memoryRuns.ts"
-import { headOf, inOrder, isEnded, isPoisoned, matches, refusal, statusOf } from "./store-kit/StoreRules.ts"
+import { headOf, inOrder, isEnded, isPoisoned, matches, refusal, statusOf, unplaced } from "./store-kit/StoreRules.ts"
 import {
   type CallInFlight,
   type RunHead,
@@ -72,6 +72,7 @@ export {
   matches,
   refusal,
   statusOf,
+  unplaced,
   /**
    * All statuses of runs, as in `RunStatus["type"]`.
    *

@@ -244,7 +244,9 @@ describe("RunDriver", () => {
       yield* Effect.gen(function* () {
         const driver = yield* given({ agents: [Agent.make({ name: "other", instructions: "", model: "m" })] })
         yield* submit("r")
+        const { agent } = yield* headOf("r")
         assert.deepStrictEqual(yield* driver.next(yield* headOf("r")), { _tag: "UnknownAgent" })
+        assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "UnknownAgent", agent })
         assert.strictEqual((yield* Effect.flip(given({ concurrency: 0 })))._tag, "ConfigInvalid")
       }).pipe(Effect.provide(process(store)))
     })

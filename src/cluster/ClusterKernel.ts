@@ -21,11 +21,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
+import { byName } from "../Agent.ts"
 import { Kernel } from "../Kernel.ts"
 import { RunStore } from "../RunStore.ts"
 import * as RunDriver from "../RunDriver.ts"
 import { make as makeKernel } from "./internal/clusterVerbs.ts"
-import { driveMessage } from "./internal/driveMessage.ts"
+import { driveHere, driveMessage, type Runner } from "./internal/driveMessage.ts"
+import * as Elsewhere from "./internal/elsewhere.ts"
 import { liveOf } from "./internal/liveOf.ts"
 import { MaxRuns } from "./internal/maxRuns.ts"
 import * as Messages from "./internal/messenger.ts"
@@ -100,7 +102,8 @@ export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStor
  * Makes this process a runner of a cluster, and a client of it.
  *
  * A run is resumed like by a `RunWorker`: `resume` or a person decides about calls of `write` skills that were in
- * flight when a runner died. A run whose agent is unknown to the runner waits for a runner that has the agent.
+ * flight when a runner died. A runner lends a run whose agent it does not have to one that has the agent. If there is
+ * none, the run stays queued with the reason, and begins when a runner with its agent starts.
  *
  * @example
  * const Runner = ClusterKernel.layer({ agents: [writer] }).pipe(
@@ -119,29 +122,52 @@ export const layer = <A extends RunDriver.Runnable<unknown>, R = never>(
 // ---------------------------------------------------------------- making
 
 /** Registers the entity of runs, and polls for runs without a message. */
-const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunStore | Sharding | R> =>
+const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunStore | Sharding | MessageStorage | R> =>
   Layer.unwrap(
     Effect.gen(function* () {
+      const store = yield* RunStore
       const messenger = yield* Messages.make
-      const interval = Duration.fromInputUnsafe(options.pollInterval ?? "20 seconds")
-      return Layer.merge(yield* entityOf(options, messenger), UnsentRuns.layer(yield* RunStore, messenger, interval))
+      const elsewhere = yield* Elsewhere.make
+      const agents = byName(options.agents)
+      const unsent = UnsentRuns.layer({
+        store,
+        messenger,
+        sharding: yield* Sharding,
+        messages: yield* MessageStorage,
+        isPlaced: ({ agent, runId }) =>
+          agents.has(agent) ? Effect.succeed(true) : elsewhere.has(agent, Elsewhere.groupOf(runId)),
+        interval: Duration.fromInputUnsafe(options.pollInterval ?? "20 seconds")
+      })
+      return Layer.merge(yield* entityOf(options, { store, messenger, elsewhere }, agents), unsent)
     })
   )
 
-const entityOf = Effect.fnUntraced(function* <R>(options: Options<R>, messenger: Messages.Messenger) {
+const entityOf = Effect.fnUntraced(function* <R>(
+  options: Options<R>,
+  shared: Pick<Runner, "store" | "messenger" | "elsewhere">,
+  agents: ReadonlyMap<string, unknown>
+) {
   const { concurrency = Infinity, drain = "3 seconds", pollInterval: _, ...given } = options
   const places = Math.min(concurrency, yield* MaxRuns)
   const driver = yield* Effect.orDie(RunDriver.make<RunDriver.Runnable<R>, R>({ ...given, drain, concurrency: places }))
   const claim = yield* RunnerClaim.make
-  const store = yield* RunStore
+  const runner: Runner = { ...shared, driver, claim }
   return RunEntity.toLayer(
     Effect.gen(function* () {
       const { host, port } = yield* Entity.CurrentRunnerAddress
       // A repeated message, and one for a run that was answered in the meantime, waits until the run is at rest.
       const one = Semaphore.makeUnsafe(1)
+      const guest = Elsewhere.guest()
       return RunEntity.of({
-        Drive: ({ payload }) => one.withPermits(1)(driveMessage(driver, messenger, claim, payload)),
-        Follow: ({ payload: { after, runId } }) => Stream.map(liveOf(store, runId, after), encodeLive),
+        Drive: ({ payload }) => one.withPermits(1)(driveMessage(runner, guest, payload)),
+        Follow: ({ payload }) =>
+          runner.elsewhere.live(
+            guest,
+            payload,
+            Stream.map(liveOf(runner.store, payload.runId, payload.after), encodeLive)
+          ),
+        Has: ({ payload }) => Effect.succeed(agents.has(payload.agent)),
+        Lend: ({ payload }) => driveHere({ driver, claim: { ...claim, isLent: true } }, payload),
         Ping: () => Effect.succeed(`${host}:${port}`)
       })
     }),

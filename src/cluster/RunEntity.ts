@@ -56,6 +56,23 @@ export class Drive extends Schema.Class<Drive>("kernai/Run/Drive")({
 export const Driven = Schema.Struct({ refused: Schema.optionalKey(Schema.Json) })
 
 /**
+ * How a runner got on with the run of another one: it is at rest, and needs a message at `next`; it has to be driven
+ * again; it rejected the resume; or this runner does not have its agent.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Lent = Schema.Union([
+  Schema.Struct({
+    type: Schema.Literal("rest"),
+    next: Schema.optionalKey(Schema.Struct({ revision: Schema.Int, at: Schema.Finite }))
+  }),
+  Schema.Struct({ type: Schema.Literal("again") }),
+  Schema.Struct({ type: Schema.Literal("refused"), refused: Schema.Json }),
+  Schema.Struct({ type: Schema.Literal("unknown"), agent: Schema.String })
+])
+
+/**
  * A live event of a run, as JSON, with the last revision published before it.
  *
  * @category models
@@ -71,6 +88,8 @@ export const Live = Schema.Struct({ after: Schema.Int, isFirst: Schema.Boolean, 
  * - `Drive` is stored until a runner has brought the run to rest and replied.
  * - `Follow` emits the live events of a run of the tree after a revision, until that run is at rest. Stored events are
  *   read from the store, which every process has.
+ * - `Has` returns whether the runner has an agent. `Lend` drives the run of a runner that does not have its agent, as
+ *   long as that runner waits for the reply. Both are sent to any entity of a runner.
  * - `Ping` returns the address of the runner.
  *
  * A run whose id is `<group>!<rest>` belongs to a group of shards, so that a runner may take only the runs of one
@@ -91,6 +110,8 @@ export const RunEntity = Entity.make("kernai/Run", [
     success: Live,
     stream: true
   }).annotate(ClusterSchema.InterruptOnTermination, true),
+  Rpc.make("Has", { payload: { agent: Schema.String }, success: Schema.Boolean }),
+  Rpc.make("Lend", { payload: Drive, success: Lent }).annotate(ClusterSchema.InterruptOnTermination, true),
   Rpc.make("Ping", { success: Schema.String })
 ])
   .annotate(ClusterSchema.ClientTracingEnabled, false)

@@ -264,6 +264,13 @@ export {
    */
   statusOf,
   /**
+   * Returns the name in the offer of a run that no runner of a cluster can execute, which is the reason in its status.
+   *
+   * @category getters
+   * @since 0.1.0
+   */
+  unplaced,
+  /**
    * Returns the status of a run for the rows of a store, which does not change with a lease.
    *
    * @category getters

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Policy, Provider, type RunEvent, RunStore } from "kernai"
 import { RunEntity } from "kernai/cluster"
 import { MockProvider } from "kernai/testing"
-import { client, clerk, clientMachine, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
+import { client, clerk, clientMachine, entities, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
 
 const headOf = (store: RunStore.RunStoreShape, runId: string) => Effect.map(store.head(runId), Option.getOrThrow)
 
@@ -308,7 +308,9 @@ describe("ClusterKernel", () => {
       const here = yield* Effect.provide(client(store), yield* clientMachine)
       yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "r" }), here)
       yield* TestClock.adjust("30 seconds")
-      assert.strictEqual(yield* statusOf(store, "r"), "queued")
+      const { status } = yield* headOf(store, "r")
+      assert.deepStrictEqual(status, { type: "queued", phase: "run_started", reason: "no runner has agent clerk" })
+      assert.strictEqual(yield* Effect.provide(entities, first), 0)
       yield* soon(yield* Effect.forkChild(Scope.close(scope, Exit.void)))
       yield* Effect.provide(runner(store), yield* machine)
       yield* TestClock.adjust("30 seconds")

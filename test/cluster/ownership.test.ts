@@ -64,6 +64,8 @@ const thatAnswersEarly = RunEntity.RunEntity.toLayer(
     return RunEntity.RunEntity.of({
       Drive: ({ payload: { runId } }) => Effect.as(Effect.exit(kernel.resume(clerk, runId)), {}),
       Follow: () => Stream.empty,
+      Has: () => Effect.succeed(true),
+      Lend: () => Effect.succeed({ type: "again" } as const),
       Ping: () => Effect.succeed("")
     })
   })

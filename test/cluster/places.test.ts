@@ -1,12 +1,10 @@
 /** How long a run stays on its runner. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Sharding, TestRunner } from "effect/cluster"
+import { TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
 import { Kernel, Policy, RunStore } from "kernai"
-import { client, clerk, runner } from "./support.ts"
-
-const entities = Effect.flatMap(Sharding.Sharding, ({ activeEntityCount }) => activeEntityCount)
+import { client, clerk, entities, runner } from "./support.ts"
 
 describe("the places of a runner", () => {
   it.effect("are free of a run that waits for a person within ten seconds, and its answer continues it", () =>

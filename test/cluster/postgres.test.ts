@@ -1,52 +1,11 @@
 /** Two runners and a client on PostgreSQL, which talk over sockets. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Option, Queue, Redacted, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Option, Queue, Scope, Stream } from "effect"
 import { Kernel, Policy, type RunEvent, RunStore } from "kernai"
-import { ClusterKernel, ClusterNode, RunEntity } from "kernai/cluster"
-import { PgRunStore } from "kernai/sql"
-import { createServer } from "node:net"
+import { RunEntity } from "kernai/cluster"
 import * as Postgres from "../support/postgres.ts"
-import { clerk, kernelOn, pay, type Setting, spoken } from "./support.ts"
-
-const freePort = Effect.callback<number>((resume) => {
-  const probe = createServer()
-  probe.listen(0, "127.0.0.1", () => {
-    const address = probe.address()
-    probe.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
-
-/** The kernel of a process, on its own connections to the database. */
-const kernelIn = (database: Postgres.Database, setting?: Setting) =>
-  Layer.unwrap(Effect.map(RunStore.RunStore, (store) => kernelOn(store, setting))).pipe(
-    Layer.provide(PgRunStore.layer({ url: Redacted.make(database.url), maxConnections: 4, pollInterval: "1 hour" }))
-  )
-
-/** The processes of a cluster on a database of their own. */
-const cluster = Effect.map(Postgres.database, (database) => ({
-  runner: Effect.fnUntraced(function* (setting?: Setting, options: Partial<ClusterNode.Options> = {}) {
-    const node = ClusterNode.layer({ host: "127.0.0.1", port: yield* freePort, joinDelay: 0, ...options })
-    const runner = ClusterKernel.layer({ agents: [clerk] }).pipe(
-      Layer.provide([kernelIn(database, setting), node]),
-      Layer.provide(Postgres.client(database))
-    )
-    return yield* Layer.build(Layer.fresh(runner))
-  }),
-  client: Layer.build(
-    Layer.fresh(
-      ClusterKernel.layerClient.pipe(
-        Layer.provideMerge(ClusterNode.layerClient()),
-        Layer.provide([kernelIn(database), Postgres.client(database)])
-      )
-    )
-  )
-}))
-
-const until = <E, R>(isTrue: Effect.Effect<boolean, E, R>) =>
-  Effect.repeat(Effect.delay(isTrue, "10 millis"), { until: (is) => is })
-
-const textOf = (events: ReadonlyArray<RunEvent.RunEvent>) =>
-  events.map((event) => (event.type === "text_chunk" ? event.text : "")).join("")
+import { cluster, textOf, until } from "./sockets.ts"
+import { clerk, pay, spoken } from "./support.ts"
 
 describe.skipIf(!Postgres.available)("a cluster on PostgreSQL", () => {
   it.live("spreads the runs of a client over its runners, and returns their results", () =>

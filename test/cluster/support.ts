@@ -76,6 +76,9 @@ export const runner = (
 export const client = (store: RunStore.RunStoreShape, setting?: Setting) =>
   Layer.build(Layer.fresh(ClusterKernel.layerClient.pipe(Layer.provide(kernelOn(store, setting)))))
 
+/** The runs for which a runner has an entity. */
+export const entities = Effect.flatMap(Sharding.Sharding, ({ activeEntityCount }) => activeEntityCount)
+
 /** Waits for a fiber while the clock goes on: messages are stored and read at intervals. */
 export const soon = <A, E>(fiber: Fiber.Fiber<A, E>): Effect.Effect<A, E> =>
   Effect.andThen(TestClock.adjust("10 seconds"), Fiber.join(fiber))

@@ -90,8 +90,11 @@ const tableOf = Effect.fnUntraced(function* (listed: ReadonlyArray<Listed>, look
 })
 
 /** Returns the status of a run in words. */
-const wordOf = (status: Runs.RunStatus): string =>
-  Runs.isPoisoned(status) ? "poisoned" : status.type === "no_answer" ? "no answer" : status.type
+const wordOf = (status: Runs.RunStatus): string => {
+  if (Runs.isPoisoned(status)) return "poisoned"
+  if (status.type === "queued" && status.reason !== undefined) return "unplaced"
+  return status.type === "no_answer" ? "no answer" : status.type
+}
 
 const tones: { readonly [type in Runs.RunStatus["type"]]: Text.Tone } = {
   queued: "quiet",

@@ -73,7 +73,7 @@ const explained = (state: RunState): ReadonlyArray<string> => {
 const statusOf = (status: RunStatus): string => {
   switch (status.type) {
     case "queued":
-      return `queued, after ${status.phase}`
+      return `queued, after ${status.phase}${status.reason === undefined ? "" : `: ${Text.excerpt(status.reason, 200)}`}`
     case "running":
       return `running${byOf(status.by)}${sinceOf(status.since)}, after ${status.phase}`
     case "interrupted":

@@ -103,7 +103,11 @@ const toRest = ({ messenger, store }: Client, runId: string) => {
       until: (isAtRest) => isAtRest
     }
   )
-  const asked = Effect.catch(messenger.ask(new Drive({ runId, revision: 1 })), () => Effect.never)
+  // Also answered for a run that waits for a runner with its agent.
+  const asked = Effect.andThen(messenger.ask(new Drive({ runId, revision: 1 })), isAtRest).pipe(
+    Effect.flatMap((isAtRest) => (isAtRest ? Effect.void : Effect.never)),
+    Effect.catch(() => Effect.never)
+  )
   return Effect.asVoid(Effect.raceFirst(asked, waiting))
 }
 

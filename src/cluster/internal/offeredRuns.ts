@@ -5,8 +5,6 @@
  * first, and a message that does not reach the cluster is found missing by polling.
  */
 
-import * as EntityAddress from "effect/cluster/EntityAddress"
-import * as EntityId from "effect/cluster/EntityId"
 import type { MessageStorage } from "effect/cluster/MessageStorage"
 import type { Sharding } from "effect/cluster/Sharding"
 import * as Effect from "effect/Effect"
@@ -16,7 +14,8 @@ import { flat } from "../../kit/text.ts"
 import { connectLive, shareLive } from "../../store-kit/Follow.ts"
 import { isOffer } from "../../store-kit/StoreRules.ts"
 import type { RunStoreShape } from "../../RunStore.ts"
-import { Drive, idOf, RunEntity } from "../RunEntity.ts"
+import { Drive } from "../RunEntity.ts"
+import { addressOf } from "./runAddress.ts"
 import type { Messenger } from "./messenger.ts"
 
 /** Sends an offered run to the cluster. A message that is not stored is found missing by polling. */
@@ -56,14 +55,10 @@ export const forgetter =
   (runIds: ReadonlyArray<string>): Effect.Effect<void> =>
     Effect.forEach(
       runIds,
-      (runId) => {
-        const entityId = EntityId.make(idOf(runId))
-        const shardId = sharding.getShardId(entityId, RunEntity.getShardGroup(entityId))
-        const address = EntityAddress.make({ entityType: RunEntity.type, entityId, shardId })
-        return Effect.catchCause(
-          storage.clearAddress(address),
+      (runId) =>
+        Effect.catchCause(
+          storage.clearAddress(addressOf(sharding, runId)),
           logIgnored(`the messages of run ${flat(runId)} stay stored`)
-        )
-      },
+        ),
       { discard: true, concurrency: 4 }
     )

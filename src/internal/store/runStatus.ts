@@ -24,10 +24,20 @@ export const statusOf = (status: Status, lease?: Lease | undefined): RunStatus =
   if (status.type !== "running" || lease === undefined) return status
   const { phase } = status
   const { expiresAt, isLive, since, workerId: by } = lease
-  if (expiresAt === 0) return { type: "queued", phase }
+  if (expiresAt === 0) return { type: "queued", phase, ...(isUnplaced(lease) ? { reason: by } : {}) }
   if (!isLive) return { type: "interrupted", phase, by }
   return { type: "running", phase, by, ...(since === undefined ? {} : { since }) }
 }
+
+/**
+ * Returns the name in the offer of a run that no runner of a cluster can execute. It is shown as the reason for which the
+ * run stays queued.
+ */
+export const unplaced = (agent: string): string => `${noRunner}${agent}`
+
+const noRunner = "no runner has agent "
+
+const isUnplaced = ({ workerId }: Lease): boolean => workerId.startsWith(noRunner)
 
 const outOfSteps = ({ createdAt, phase, reason }: Extract<Status, { readonly type: "completed" }>): RunStatus => {
   const message = "The run took as many turns as it may, without an answer."

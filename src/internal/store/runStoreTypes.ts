@@ -50,7 +50,7 @@ export interface Claim {
 /**
  * The status of a run, as lists, commands and events name it.
  *
- * - `queued`: the run waits for a worker.
+ * - `queued`: the run waits for a worker. `reason` says that no runner of a cluster has its agent.
  * - `running`: the worker `by` has held the run `since` an instant (milliseconds since the epoch). Without `by`, a
  *   process executes the run without a lease, as every process does at first that runs it without a worker.
  * - `waiting`: the run waits for a person or for its host, as `reason` and `metadata` describe.
@@ -64,7 +64,7 @@ export interface Claim {
  * @since 0.1.0
  */
 export type RunStatus =
-  | { readonly type: "queued"; readonly phase: Phase }
+  | { readonly type: "queued"; readonly phase: Phase; readonly reason?: string }
   | { readonly type: "running"; readonly phase: Phase; readonly by?: string; readonly since?: number }
   | (Omit<Extract<Status, { readonly type: "paused" }>, "type"> & { readonly type: "waiting" })
   | { readonly type: "interrupted"; readonly phase: Phase; readonly by: string }

@@ -194,13 +194,13 @@ const drive = Effect.fnUntraced(function* <R>(
         if (!isUnderWay(head)) return { _tag: "AtRest" }
         break
       case "UnknownAgent":
-        yield* Effect.logWarning(`run ${flat(runId)} waits for a process with the agent ${flat(head.agent)}`)
-        break
+        return { _tag: "UnknownAgent", agent: head.agent }
       case "Changed":
         // Its late questions were declined, so it continues at once.
         if (head.status.type === "waiting") continue
         break
     }
+    if (claim.isLent === true) return { _tag: "Again" }
     yield* Effect.sleep(yield* pause(failures))
   }
 })

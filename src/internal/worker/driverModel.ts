@@ -127,6 +127,11 @@ export interface Claim {
    * so that only crashes of its own count against a run.
    */
   readonly isAlone?: boolean | undefined
+  /**
+   * Whether another process has the run, and lends it to this one. `RunDriver.drive` then ends as soon as the run
+   * needs another attempt, which the lender decides about.
+   */
+  readonly isLent?: boolean | undefined
   /** Gives the claim back after the attempt, however it ended. */
   readonly release?: Effect.Effect<void> | undefined
 }
@@ -154,6 +159,8 @@ export type Next =
  *
  * - `AtRest`: the run is at rest in the store. It needs a driver again at `next`, if it is still at that revision.
  * - `Refused`: the run rejected what it was to be resumed with, and has not changed.
+ * - `UnknownAgent`: the run needs a process with its agent, which this one does not have.
+ * - `Again`: a lent run needs another attempt, or another process has advanced it.
  *
  * @category models
  * @since 0.1.0
@@ -161,6 +168,8 @@ export type Next =
 export type Driven =
   | { readonly _tag: "AtRest"; readonly next?: { readonly revision: number; readonly at: number } }
   | { readonly _tag: "Refused"; readonly error: TakeUpError }
+  | { readonly _tag: "UnknownAgent"; readonly agent: string }
+  | { readonly _tag: "Again" }
 
 /**
  * Drives the runs that this process has, however it got them.
@@ -186,8 +195,9 @@ export interface RunDriver {
     how?: Asked
   ) => Effect.Effect<Exit.Exit<unknown, TakeUpError> | undefined>
   /**
-   * Attempts a run until it is at rest in the store, even if another process brings it there. Resumes a run at rest if it is asked to and
-   * the run is still at the given revision. When it is interrupted, the run first finishes its step.
+   * Attempts a run until it is at rest in the store, even if another process brings it there. Resumes a run at rest if it
+   * is asked to and the run is still at the given revision. Ends at once for a run of an unknown agent. When it is
+   * interrupted, the run first finishes its step.
    */
   readonly drive: (runId: string, claim: Claim, how?: Asked) => Effect.Effect<Driven>
 }

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { RunStore } from "kernai"
+import { SqlRunStore } from "kernai/sql"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -42,6 +44,21 @@ describe("kernai ops", () => {
       assert.strictEqual((yield* kernai(["ops", "--retry"], env)).code, 2)
       assert.match((yield* kernai(["ops", "--retry", "--need", "failed"], env)).out, /^queued {2}run_\S+\n$/)
       assert.strictEqual((yield* kernai(["ops", "--retry", "--need", "waiting"], env)).out, "")
+    })
+  )
+
+  it.live("shows runs whose agent no runner has as unplaced, with the reason", () =>
+    Effect.gen(function* () {
+      const file = join(yield* folder, "a.db")
+      const env = { env: { KERNAI_STORE: file } }
+      const runId = (yield* kernai(["run", "go", "--detach"], env)).out.trim()
+      assert.include((yield* kernai(["ops"], env)).progress, "no run needs anybody")
+      yield* RunStore.RunStore.use((store) =>
+        store.acquire(runId, { workerId: RunStore.unplaced("clerk"), lease: 0 })
+      ).pipe(Effect.provide(SqlRunStore.layerSqlite(file)))
+      assert.match((yield* kernai(["ops"], env)).out, /unplaced +1 .*no runner has agent clerk/)
+      assert.match((yield* kernai(["runs", "list"], env)).out, /run_\S+ +unplaced/)
+      assert.include((yield* kernai(["runs", "show", runId], env)).out, "no runner has agent clerk")
     })
   )
 })
