@@ -43,7 +43,7 @@ export interface Worker {
 /** A worker's driver, its leases, and its runs in progress. */
 interface State<R> extends Leases {
   readonly driver: Driver<R>
-  readonly orphanMs: number
+  readonly orphanMs: (head: RunHead) => number
   /** Runs that are claimed, being claimed, or being released. */
   readonly claims: Map<string, Fiber.Fiber<unknown>>
   /** The revisions of runs when they were claimed. A run without progress since waits for the next poll. */
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* <R>(
     workerId: driver.workerId,
     timed: driver.timed,
     leaseMs: Duration.toMillis(options.lease ?? leaseDefault),
-    orphanMs: Duration.toMillis(options.orphanAfter ?? "20 seconds"),
+    orphanMs: orphanMs(options.orphanAfter),
     claims: new Map(),
     revisions: new Map(),
     suspect: undefined,
@@ -209,7 +209,7 @@ const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead
   const parties = driver.partiesOf(head)
   const isAdmitted = driver.places.admits(parties)
   if (!isAdmitted && head.status.type === "queued") return passOver(worker, parties, runId)
-  const next = yield* driver.next(head, lease === undefined ? isOrphan(worker.store, head, orphanMs) : undefined)
+  const next = yield* driver.next(head, lease === undefined ? isOrphan(worker.store, head, orphanMs(head)) : undefined)
   if (next._tag === "Wait") DueRuns.setDue(driver.due, head, next.until)
   if (next._tag !== "Attempt") return
   if (!isAdmitted) return passOver(worker, parties, runId)
@@ -241,6 +241,12 @@ const refill = <R>(worker: State<R>, nextPage: Effect.Effect<void>): Effect.Effe
     }
     return worker.isPollCut && !driver.places.isFull() ? nextPage : Effect.void
   })
+
+/** Returns how long a run without a lease counts as active. One with its first record only was stored and not offered. */
+const orphanMs =
+  (given: Duration.Input | undefined) =>
+  ({ revision }: RunHead): number =>
+    Duration.toMillis(given ?? (revision === 1 ? "20 seconds" : "10 minutes"))
 
 /** Returns whether neither a run nor one of its tasks has had a record for a while. */
 const isOrphan = Effect.fnUntraced(function* (

@@ -32,9 +32,9 @@ export interface Options<R = never> extends Model.Options<R> {
    */
   readonly pollInterval?: Duration.Input | undefined
   /**
-   * How long a run without a lease counts as active after its last record or that of one of its tasks, by the clock of
-   * the machine that wrote it. Whoever executes a run holds a lease, so only a run that was stored and not offered has
-   * none: its submitter died in between, or a crash of the database lost the offer. Default: 20 seconds.
+   * How long a run without a lease counts as active after its last record or that of one of its tasks. Records have the
+   * times of the machine that wrote them, so allow for the differences between clocks. Default: 10 minutes, and 20 seconds
+   * for a run that was stored and never offered, because its submitter died or a crash of the database lost the offer.
    */
   readonly orphanAfter?: Duration.Input | undefined
 }
