@@ -70,7 +70,7 @@ export type { ContextSchema }
 /**
  * An agent. `Output` is the result of its runs, `Skills` types its events, `R` are the services that its instructions,
  * its skill values and its agents need, and `C` is the context that its runs must be given, or `never` if they need
- * none.
+ * none. `I` is the value that its `input` schema takes, or `unknown` without one.
  *
  * To run one of several agents, type it as `Agent<unknown>` or `Agent<A | B>`: the output of a union of agents is not
  * inferred.
@@ -85,7 +85,8 @@ export interface Agent<
   out Output = string,
   out Skills extends AnySkill<unknown> = AnySkill<unknown>,
   out R = never,
-  out C = never
+  out C = never,
+  out I = unknown
 > {
   /** Its name in logs, events and stored runs. Workers find it by this name. Default: `agent`. */
   readonly name: string
@@ -126,10 +127,10 @@ export interface Agent<
   /** Accepts or refuses an answer (see `Options`). Default: every answer is accepted. */
   readonly until: Check<unknown, R> | undefined
   /**
-   * The input of an agent that others call: a Schema, whose JSON becomes the first message of the called run. Default:
-   * one text.
+   * The input: a Schema, whose JSON becomes the first message of a run. Agents that call it, programs and `Kernel.run`
+   * give a value of it. Default: one text.
    */
-  readonly input: Schema.ConstraintCodec<unknown, unknown> | undefined
+  readonly input: Schema.ConstraintCodec<I, unknown> | undefined
   /**
    * The context that each of its runs is given: a Schema that encodes to an object. The context is stored encoded, and
    * `contextOf` reads it. Called agents and tasks have the context of their root run. Default: runs may be given any JSON
@@ -245,7 +246,8 @@ export interface Options<
   S = ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined,
   Output = Schema.ConstraintDecoder<unknown>,
   Members = AnyMember,
-  C = never
+  C = never,
+  I = unknown
 >
   extends
     Pick<Agent, "model">,
@@ -256,7 +258,6 @@ export interface Options<
         | "aliases"
         | "version"
         | "description"
-        | "input"
         | "gate"
         | "protocols"
         | "maxSteps"
@@ -302,6 +303,11 @@ export interface Options<
    * another agent by `Kernel.run`, whose tokens are not those of this run.
    */
   readonly until?: Check<OutputOf<NoInfer<Output>>, R> | undefined
+  /**
+   * The input: a Schema, whose JSON becomes the first message of a run. Agents that call it, programs and `Kernel.run`
+   * give a value of it. Default: one text.
+   */
+  readonly input?: Schema.ConstraintCodec<I, unknown> | undefined
   /** The context that each run must be given: a Schema that encodes to an object. */
   readonly context?: ContextSchema<C> | undefined
   /** Reads the answer: a Schema, such as `Schema.Struct({ city: Schema.String })`. Default: the answer is a text. */
@@ -317,6 +323,14 @@ export interface Options<
  * @since 0.1.0
  */
 export type ContextOf<C> = [C] extends [never] ? JsonObject : C
+
+/**
+ * The values that a run of an agent may be given beside texts, media and contents: those of its `input` schema.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type InputOf<I> = unknown extends I ? never : I
 
 /** The type of an answer: that of its schema, or text without one. */
 type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : string
@@ -426,10 +440,11 @@ export function make<
   Output = undefined,
   R = never,
   const Members extends AnyMember = never,
-  C = never
+  C = never,
+  I = unknown
 >(
-  options: Options<R, S, Output, Members, C> & SchemaOf<Output> & ContextFor<Members, C>
-): Agent<OutputOf<Output>, SkillsOf<S, Members>, Settled<R> | ServicesOf<S, Members>, Settled<C>>
+  options: Options<R, S, Output, Members, C, I> & SchemaOf<Output> & ContextFor<Members, C>
+): Agent<OutputOf<Output>, SkillsOf<S, Members>, Settled<R> | ServicesOf<S, Members>, Settled<C>, I>
 export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unknown, unknown> {
   return {
     name: options.name ?? "agent",

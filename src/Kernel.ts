@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
-import type { Agent } from "./Agent.ts"
+import type { Agent, InputOf } from "./Agent.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./store-kit/Follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
@@ -97,9 +97,9 @@ export class Kernel extends Context.Service<Kernel, KernelShape>()("kernai/Kerne
  * @category running
  * @since 0.1.0
  */
-export const stream = <Output, S extends AnySkill<unknown>, R = never, C = never>(
-  agent: Agent<Output, S, R, C>,
-  input: Input,
+export const stream = <Output, S extends AnySkill<unknown>, R = never, C = never, I = unknown>(
+  agent: Agent<Output, S, R, C, I>,
+  input: Input | InputOf<NoInfer<I>>,
   ...options: OptionsFor<RunOptions, NoInfer<C>>
 ): Stream.Stream<RunEvent<Output, S>, StreamError, Kernel | Needs<R>> =>
   Stream.unwrap(Kernel.useSync((kernel) => kernel.stream(agent, input, ...options)))
@@ -110,15 +110,18 @@ export const stream = <Output, S extends AnySkill<unknown>, R = never, C = never
  * A run that pauses fails with `RunPaused`, one that ends without an answer with `RunFinished` or `MaxStepsReached`. A
  * skill that fails does not fail the run: the model is sent an error result and can react to it.
  *
+ * The input is a text, media or contents, or a value of the agent's `input` schema, as for a program: its JSON becomes
+ * the message. Fails with `AgentConfigInvalid` if a value does not fit.
+ *
  * @example
  * const result = yield* Kernel.run(agent, "What is a fiber?")
  *
  * @category running
  * @since 0.1.0
  */
-export const run = <Output, S extends AnySkill<unknown>, R = never, C = never>(
-  agent: Agent<Output, S, R, C>,
-  input: Input,
+export const run = <Output, S extends AnySkill<unknown>, R = never, C = never, I = unknown>(
+  agent: Agent<Output, S, R, C, I>,
+  input: Input | InputOf<NoInfer<I>>,
   ...options: OptionsFor<RunOptions, NoInfer<C>>
 ): Effect.Effect<RunResult<Output>, RunError, Kernel | Needs<R>> =>
   Kernel.use((kernel) => kernel.run(agent, input, ...options))
@@ -131,9 +134,9 @@ export const run = <Output, S extends AnySkill<unknown>, R = never, C = never>(
  * @category running
  * @since 0.1.0
  */
-export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never>(
-  agent: Agent<Output, S, R, C>,
-  input: Input,
+export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never, I = unknown>(
+  agent: Agent<Output, S, R, C, I>,
+  input: Input | InputOf<NoInfer<I>>,
   ...options: OptionsFor<SubmitOptions, NoInfer<C>>
 ): Effect.Effect<string, SubmitError, Kernel | Needs<R>> =>
   Kernel.use((kernel) => kernel.submit(agent, input, ...options))
@@ -153,16 +156,16 @@ export const submit = <Output, S extends AnySkill<unknown>, R = never, C = never
  * @category running
  * @since 0.1.0
  */
-export const schedule = <Output, S extends AnySkill<unknown>, R = never>(
-  agent: Agent<Output, S, R, unknown>,
-  input: Input,
+export const schedule = <Output, S extends AnySkill<unknown>, R = never, I = unknown>(
+  agent: Agent<Output, S, R, unknown, I>,
+  input: Input | InputOf<NoInfer<I>>,
   options: ScheduleOptions
 ): Effect.Effect<never, SubmitError | ConfigInvalid, Kernel | Needs<R>> =>
   Kernel.use((kernel) =>
     Schedules.schedule(
       Schedules.timesOf(agent.name, options),
       kernel.parts && Context.get(kernel.parts, RunStore.RunStore).notes,
-      (runId) => kernel.submit<Output, S, R, unknown>(agent, input, { ...options, runId })
+      (runId) => kernel.submit<Output, S, R, unknown, I>(agent, input, { ...options, runId })
     )
   )
 

@@ -70,7 +70,7 @@ type Codec = Schema.ConstraintCodec<unknown, unknown>
 /**
  * Creates an agent from a program.
  *
- * Its runs are those of any agent: `Kernel.run(invoices, JSON.stringify({ amount: 5 }))`. Fails with `ProgramFailed` if
+ * Its runs are those of any agent: `Kernel.run(invoices, { amount: 5 })`, or with the JSON of it as a text. Fails with `ProgramFailed` if
  * `run` fails or the input does not fit, with `ProgramChanged` if the program no longer makes its recorded calls, and
  * with `ProgramImpure` if it waits for anything but its calls.
  *
@@ -97,7 +97,9 @@ export function make<
 ): Agent<
   Output["Type"],
   Agents.AgentTypes.Skills<S, Members>,
-  Exclude<R, Program> | Agents.AgentTypes.Services<S, Members>
+  Exclude<R, Program> | Agents.AgentTypes.Services<S, Members>,
+  never,
+  Input["Type"]
 >
 export function make<R>(
   name: string,
@@ -266,9 +268,9 @@ export const compute = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<
  * @category calls
  * @since 0.1.0
  */
-export function ask<Output, S extends AnySkill<unknown>, R, C>(
-  agent: Agent<Output, S, R, C>,
-  input: unknown
+export function ask<Output, S extends AnySkill<unknown>, R, C, I>(
+  agent: Agent<Output, S, R, C, I>,
+  input: string | Agents.InputOf<NoInfer<I>>
 ): Effect.Effect<Output, CallFailed, Program>
 /**
  * Asks a person, or waits for a signal: the run rests until `Kernel.answer` gives the values of the form. Fails with

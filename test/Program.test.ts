@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Context, Effect, Fiber, Layer, Ref, Schema, Stream } from "effect"
+import { Clock, Context, Effect, Fiber, Layer, Option, Ref, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, Middleware, Policy, Program, Skill } from "kernai"
+import { Agent, Kernel, Middleware, Policy, Program, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel } from "./support/kernel.ts"
 import { call } from "./support/team.ts"
@@ -39,7 +39,7 @@ describe("a program", () => {
             return { sum: yield* Program.call(add, { to: once }) }
           })
       })
-      const result = yield* Kernel.run(twice, `{"amount":5}`, { runId: "run" })
+      const result = yield* Kernel.run(twice, { amount: 5 }, { runId: "run" })
       assert.deepStrictEqual(result.output, { sum: 7 })
       assert.deepStrictEqual(calls, [5, 6])
       assert.strictEqual(result.costUsd, 0)
@@ -195,6 +195,38 @@ describe("a program", () => {
       assert.strictEqual((yield* stored("run")).status.type, "failed")
       assert.strictEqual((yield* Kernel.resume(made(Effect.succeed("done")), "run")).output, "done")
       assert.deepStrictEqual(calls, [1])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("takes a value of its input, whose JSON is the message of its run, or a text with that JSON", () =>
+    Effect.gen(function* () {
+      const input = Schema.Struct({ at: Schema.Date, tags: Schema.Array(Schema.String) })
+      const dated = Program.make("dated", {
+        input,
+        run: ({ at, tags }) => Effect.succeed(`${at.getTime()} ${tags.join("+")}`)
+      })
+      const text = `{"at":"1970-01-01T00:00:01.000Z","tags":["a","b"]}`
+      const value = { at: new Date(1_000), tags: ["a", "b"] }
+      assert.strictEqual((yield* Kernel.run(dated, value, { runId: "run" })).output, "1000 a+b")
+      assert.deepStrictEqual((yield* stored("run")).input[0]?.content, [{ type: "text", text }])
+      assert.strictEqual((yield* Kernel.run(dated, text)).output, "1000 a+b")
+      const list = Program.make("list", {
+        input: Schema.Array(Schema.String),
+        run: (words) => Effect.succeed(words.join("+"))
+      })
+      assert.strictEqual((yield* Kernel.run(list, ["a", "b"])).output, "a+b")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("refuses a value that does not fit before its run is stored, and says where", () =>
+    Effect.gen(function* () {
+      const typed = Program.make("typed", {
+        input: Schema.Struct({ amount: Schema.Int.check(Schema.isGreaterThan(0)) }),
+        run: () => Effect.succeed("never")
+      })
+      const failed = yield* Effect.flip(Kernel.run(typed, { amount: -1 }, { runId: "run" }))
+      assert.deepInclude(failed, { _tag: "AgentConfigInvalid", path: "input.amount" })
+      assert.isTrue(Option.isNone(yield* (yield* RunStore.RunStore).head("run")))
     }).pipe(Effect.provide(kernel()))
   )
 

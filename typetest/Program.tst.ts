@@ -38,12 +38,25 @@ const office = Program.make("office", {
     })
 })
 // It needs what its steps and its skills need, and its calls are provided.
-const ran = Kernel.run(office, "")
+const ran = Kernel.run(office, { text: "Invoice 7" })
 yes<Equal<Effect.Services<typeof ran>, Books | Bank | Kernel.Kernel>>()
 yes<Equal<Effect.Success<typeof ran>["output"], { readonly paid: number }>>()
 
 const plain = Program.make("plain", { run: () => Effect.succeed("done") })
 const simple = Kernel.run(plain, "")
+// The input is a value of the schema, or a text with its JSON.
+export const asText = Kernel.submit(office, '{"text":"Invoice 7"}')
+export const streamed = Kernel.stream(office, { text: "Invoice 7" })
+export const nightly = Kernel.schedule(office, { text: "Invoice 7" }, { name: "nightly", cron: "0 3 * * *" })
+// @ts-expect-error the value lacks its text
+export const lacking = Kernel.run(office, {})
+// @ts-expect-error the value has another type
+export const other = Kernel.run(office, { text: 7 })
+// @ts-expect-error an agent without an input schema takes texts, media and contents
+export const untyped = Kernel.run(reader, { text: "Invoice 7" })
+// An agent that calls programs, and a list of agents, do not care for their inputs.
+export const lead = Agent.make({ instructions: "", model: "m", agents: [office, plain] })
+export const known: ReadonlyArray<Agent.Agent<unknown, Skill.AnySkill<unknown>, Books | Bank>> = [office, plain]
 yes<Equal<Effect.Services<typeof simple>, Kernel.Kernel>>()
 yes<Equal<Effect.Success<typeof simple>["output"], string>>()
 
@@ -62,5 +75,9 @@ const photo = Skill.external("photo", {
   input: Schema.Struct({}),
   output: Schema.Struct({ at: Schema.Date })
 })
+const dated = Agent.make({ instructions: "", model: "m", input: Schema.Struct({ on: Schema.Date }) })
+export const asked = Program.ask(dated, { on: new Date(0) })
+// @ts-expect-error the value is the decoded one
+export const encodedAsk = Program.ask(dated, { on: "1970-01-01" })
 export const shot = Program.call(photo, {})
 yes<Equal<Effect.Success<typeof shot>, { readonly at: Date }>>()

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Stream from "effect/Stream"
-import type { Agent } from "../../Agent.ts"
+import type { Agent, InputOf } from "../../Agent.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { follow } from "../../store-kit/Follow.ts"
 import { stored, storedFor } from "../../store-kit/StoredRuns.ts"
@@ -34,20 +34,20 @@ export interface Client {
 /** Options of a new run, whose context has not been encoded. */
 type Starting = Omit<RunOptions, "context"> & { readonly context?: unknown }
 
-type AnyAgent<Output, S extends AnySkill<unknown>, R> = Agent<Output, S, R, unknown>
+type AnyAgent<Output, S extends AnySkill<unknown>, R, I = unknown> = Agent<Output, S, R, unknown, I>
 
 /** Creates the operations of a kernel. Leaving a run or its stream does not stop the run. */
 export const make = (client: Client): KernelShape => {
   const { kernel, messenger } = client
-  const created = <Output, S extends AnySkill<unknown>, R>(
-    agent: AnyAgent<Output, S, R>,
-    input: Input,
+  const created = <Output, S extends AnySkill<unknown>, R, I>(
+    agent: AnyAgent<Output, S, R, I>,
+    input: Input | InputOf<NoInfer<I>>,
     options: Starting
-  ) => Effect.andThen(travels(options), kernel.submit<Output, S, R, unknown>(agent, input, options))
+  ) => Effect.andThen(travels(options), kernel.submit<Output, S, R, unknown, I>(agent, input, options))
   const sent = (runId: string) => messenger.begin(new Drive({ runId, revision: 1 }))
-  const begin = <Output, S extends AnySkill<unknown>, R>(
-    agent: AnyAgent<Output, S, R>,
-    input: Input,
+  const begin = <Output, S extends AnySkill<unknown>, R, I>(
+    agent: AnyAgent<Output, S, R, I>,
+    input: Input | InputOf<NoInfer<I>>,
     options: Starting
   ) => Effect.tap(created(agent, input, options), sent)
   return {

@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
-import type { Agent } from "../../Agent.ts"
+import type { Agent, InputOf } from "../../Agent.ts"
 import type {
   AgentConfigInvalid,
   LimitExceeded,
@@ -31,10 +31,11 @@ import { admitMedia, inline, roomBefore } from "../../store-kit/internal/admitMe
 import { originsOf, storedFor } from "../../store-kit/StoredRuns.ts"
 import * as Team from "../agent/team.ts"
 import { steeringOf } from "../loop/steering.ts"
-import { type Sink, events, listOf, silent } from "../run/listeners.ts"
+import { type Sink, events, silent } from "../run/listeners.ts"
 import type { Environment } from "../run/run.ts"
 import { withEnvironment } from "./environment.ts"
 import * as Resumes from "./resume.ts"
+import { contentsOf } from "./runInput.ts"
 import * as Starts from "./start.ts"
 import * as WaitingRuns from "./waitingRuns.ts"
 
@@ -62,21 +63,21 @@ export type Parts = SkillRegistry | ProtocolRegistry | MediaStore.MediaStore | R
  */
 export interface KernelShape {
   /** Starts a run and emits its events. */
-  readonly stream: <Output, S extends AnySkill<unknown>, R = never, C = never>(
-    agent: Agent<Output, S, R, C>,
-    input: Input,
+  readonly stream: <Output, S extends AnySkill<unknown>, R = never, C = never, I = unknown>(
+    agent: Agent<Output, S, R, C, I>,
+    input: Input | InputOf<NoInfer<I>>,
     ...options: OptionsFor<RunOptions, NoInfer<C>>
   ) => Stream.Stream<RunEvent<Output, S>, StreamError, Needs<R>>
   /** Starts a run and returns its result. */
-  readonly run: <Output, S extends AnySkill<unknown>, R = never, C = never>(
-    agent: Agent<Output, S, R, C>,
-    input: Input,
+  readonly run: <Output, S extends AnySkill<unknown>, R = never, C = never, I = unknown>(
+    agent: Agent<Output, S, R, C, I>,
+    input: Input | InputOf<NoInfer<I>>,
     ...options: OptionsFor<RunOptions, NoInfer<C>>
   ) => Effect.Effect<RunResult<Output>, RunError, Needs<R>>
   /** Stores a new run without running it, and returns its id. Fails if its model cannot be resolved. */
-  readonly submit: <Output, S extends AnySkill<unknown>, R = never, C = never>(
-    agent: Agent<Output, S, R, C>,
-    input: Input,
+  readonly submit: <Output, S extends AnySkill<unknown>, R = never, C = never, I = unknown>(
+    agent: Agent<Output, S, R, C, I>,
+    input: Input | InputOf<NoInfer<I>>,
     ...options: OptionsFor<SubmitOptions, NoInfer<C>>
   ) => Effect.Effect<string, SubmitError, Needs<R>>
   /** Continues a stored run and emits its events. */
@@ -108,7 +109,7 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
 
   const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
     agent: Agent<Output, S, R, unknown>,
-    input: Input,
+    input: unknown,
     options: Starting,
     sink: Sink,
     from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
@@ -123,7 +124,7 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
 
   const run = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R, unknown>,
-    input: Input,
+    input: unknown,
     options: Starting,
     sink: Sink
   ): Effect.Effect<RunResult<Output>, RunError, R> => ofAgent(agent, begin(agent, input, options, sink, Starts.start))
@@ -168,8 +169,8 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
 const prepare = Effect.fnUntraced(function* (
   environment: Environment,
   runId: string,
-  agent: Team.Bearer,
-  input: Input,
+  agent: Team.Bearer & Pick<Agent, "input">,
+  input: unknown,
   { caller, context, history = [] }: Starting
 ) {
   const media = yield* environment.media.run(runId)
@@ -180,7 +181,7 @@ const prepare = Effect.fnUntraced(function* (
     depth: 0,
     taskId: undefined,
     caller: yield* Starts.checkedCaller(caller),
-    input: yield* media.admit(listOf(input)),
+    input: yield* media.admit(yield* contentsOf(agent, input)),
     history: yield* admitMedia(history, media, roomBefore(environment.limits), inline),
     context: yield* Team.encodeContext(agent, context)
   }
