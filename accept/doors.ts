@@ -154,7 +154,7 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
   ofFiles(fair, "beside 1,000 runs of a caller that never end, 20 others wait at most twice as long (p95)", [
     "test/worker/fairStores.test.ts"
   ]),
-  ofFiles(tested, "pages of AG-UI see subagents and signed reasoning, and open their threads again", [
+  ofFiles(tested, "pages of AG-UI see what subagents do and signed reasoning, and open their threads again", [
     "test/http/agSubagents.test.ts",
     "test/http/agThread.test.ts"
   ]),

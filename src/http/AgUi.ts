@@ -19,6 +19,7 @@ import type { Caller } from "./Access.ts"
 import type { HttpProblem } from "./HttpProblem.ts"
 import type { AgEvent } from "./internal/agEvent.ts"
 import { AgFold, broken } from "./internal/agFold.ts"
+import { eventsOf } from "./internal/agFollow.ts"
 import { AgRequest, answer, type Answering } from "./internal/agRequest.ts"
 import * as Thread from "./internal/agThread.ts"
 import * as Routes from "./CallerRoute.ts"
@@ -50,8 +51,8 @@ export interface Options {
  * Adds `POST path`, which answers the last message or continues with the answers in `resume`. A request with neither
  * opens the thread again: it responds with a snapshot of its messages and the last run from its beginning.
  *
- * - Turns are steps; text, reasoning and calls are streamed. Called agents are subagents, plans and tasks are
- *   activities; files, sources and progress are custom events.
+ * - Turns are steps; text, reasoning and calls are streamed. Called agents are subagents, to which their own work is
+ *   attributed; plans and tasks are activities; files, sources and progress are custom events.
  * - A call that waits for a person is an interrupt, and the answer is `{ approved, reason?, input?, values? }`, or a
  *   text: `yes`, `no`, or the value of a form with one text.
  * - The state of a page may be any JSON. With `HttpKernel.layer({ context })` an object that is not empty is the context
@@ -106,18 +107,19 @@ const framesOf = Effect.fnUntraced(function* (
       messages,
       isReopened,
       tools,
-      urlOf: (id) => mediaUrl(of, id)
+      urlOf: mediaUrl
     })
     const opened = Stream.fromEffect(Effect.map(shown, (state) => fold.open(state)))
-    const events = runs.follow(of)
-    const folded =
+    const folded = eventsOf(
+      runs,
+      fold,
       state === undefined
-        ? Stream.map(events, (event) => fold.push(event))
-        : Stream.mapEffect(events, (event) =>
+        ? undefined
+        : (event) =>
             changesState(event) && fold.isNew(event)
               ? Effect.map(shown, (state) => [...fold.state(state), ...fold.push(event)])
-              : Effect.succeed(fold.push(event))
-          )
+              : Effect.sync(() => fold.push(event))
+    )
     return opened.pipe(
       Stream.concat(folded),
       Stream.concat(Stream.sync(() => fold.finish())),

@@ -70,6 +70,51 @@ describe("an agent that an agent calls, over AG-UI", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("has its text, its reasoning and its calls attributed to it, before it has finished", () =>
+    Effect.gen(function* () {
+      const replies = [
+        calling("helper", { input: "Pay." }),
+        { thinking: "Whom?", text: "I pay.", calls: [{ name: "pay", params: { to: "Eva" } }] },
+        "Paid.",
+        "It is paid.",
+        "Sure."
+      ]
+      const { url } = yield* serve({ replies })
+      const page = agentOf(url)
+      const events = yield* send(page, "Ask.")
+      const [started, finished] = subagentsIn(events)
+      const subagentRunId = started?.["subagentRunId"]
+      const own = events.filter((event) => event["subagentRunId"] === subagentRunId)
+      assert.deepStrictEqual([own[0], own.at(-1)], [started, finished])
+      assert.includeMembers(
+        own.map(({ type }) => type),
+        ["STEP_STARTED", "REASONING_MESSAGE_CONTENT", "TEXT_MESSAGE_CONTENT", "TOOL_CALL_START", "TOOL_CALL_RESULT"]
+      )
+      const said = page.messages.filter(({ role }) => role === "assistant" || role === "tool" || role === "reasoning")
+      assert.deepStrictEqual(
+        said.map((message) => ["subagentRunId" in message, message.role, message.content ?? ""]),
+        [
+          // The client puts a result behind its call.
+          [false, "assistant", ""],
+          [false, "tool", "Paid."],
+          [true, "reasoning", "Whom?"],
+          [true, "assistant", "I pay."],
+          [true, "tool", '{"paid":"Eva"}'],
+          [true, "assistant", "Paid."],
+          [false, "assistant", "It is paid."]
+        ]
+      )
+      const second = agentOf(url)
+      yield* run(second)
+      assert.deepStrictEqual(second.messages.slice(1), page.messages.slice(1))
+      yield* send(page, "Sure?")
+      const third = agentOf(url)
+      yield* run(third)
+      const shown = ({ messages }: HttpAgent) => messages.filter(({ role }) => role !== "user")
+      assert.deepStrictEqual(shown(third), shown(page))
+    }).pipe(Effect.scoped)
+  )
+
   it.live("reports its failure, and the run continues", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ replies: [calling("helper", {}), "It failed."] })
@@ -104,6 +149,18 @@ describe("an agent that an agent calls, over AG-UI", () => {
         ["SUBAGENT_STARTED", "SUBAGENT_FINISHED"]
       )
       assert.deepInclude(answered.at(-1), { type: "RUN_FINISHED", result: "It is paid." })
+      const texts = agent.messages.filter(({ role }) => role === "assistant" || role === "tool")
+      assert.deepStrictEqual(
+        texts.map(({ content, ...message }) => ["subagentRunId" in message, content ?? ""]),
+        [
+          [false, ""],
+          [false, "Paid."],
+          [true, ""],
+          [true, '{"paid":"Eva"}'],
+          [true, "Paid."],
+          [false, "It is paid."]
+        ]
+      )
     }).pipe(Effect.scoped)
   )
 })

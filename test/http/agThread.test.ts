@@ -116,6 +116,28 @@ describe("a page of AG-UI that opens its thread again", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("has the messages of a run that was answered meanwhile", () =>
+    Effect.gen(function* () {
+      const replies = [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, "Done."]
+      const { url } = yield* serve({ replies, with: asks })
+      const first = pageOf(url)
+      yield* send(first, "Pay Eva.")
+      yield* Effect.promise(() =>
+        first.runAgent({
+          resume: first.pendingInterrupts.map(({ id }) => ({
+            interruptId: id,
+            status: "resolved",
+            payload: { approved: true }
+          }))
+        })
+      )
+      const second = pageOf(url)
+      yield* Effect.promise(() => second.runAgent())
+      assert.deepStrictEqual(shown(second), shown(first))
+      assert.strictEqual(second.pendingInterrupts.length, 0)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("is told when the thread is new", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({})

@@ -6,6 +6,7 @@ import {
   Agent,
   Kernel,
   MediaStore,
+  Policy,
   ProtocolRegistry,
   Provider,
   type RunEvent,
@@ -38,7 +39,7 @@ const settings = {
 const clerk = Agent.make({ ...settings, dialect: "tools" })
 
 /** The live and the stored events of one run. */
-const eventsOf = (agent: Agent.Agent, model: Provider.ProviderShape) =>
+const eventsOf = (agent: Agent.Agent, model: Provider.ProviderShape, policy: Layer.Layer<never> = Layer.empty) =>
   Effect.gen(function* () {
     const live = yield* Stream.runCollect(Kernel.stream(agent, "go", { runId: "one" }))
     return {
@@ -52,7 +53,8 @@ const eventsOf = (agent: Agent.Agent, model: Provider.ProviderShape) =>
           Layer.succeed(Provider.Provider, model),
           SkillRegistry.layer(pay),
           ProtocolRegistry.layer(),
-          MediaStore.layerMemory
+          MediaStore.layerMemory,
+          policy
         ]),
         Layer.provideMerge(RunStore.layerMemory)
       )
@@ -117,6 +119,38 @@ describe("the message of a page that was reloaded", () => {
       assert.deepInclude(message.parts[2], { data: { name: "look", input: "Who?", status: "completed" } })
     })
   )
+})
+
+const payer = Agent.make({ name: "payer", instructions: "", model: "scripted", skills: [pay], dialect: "tools" })
+
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+
+describe("the message of a page whose tasks wait for a person", () => {
+  for (const strategy of ["parallel", "sequential"] as const) {
+    it.effect(`shows which of them run, as it was live (${strategy})`, () =>
+      Effect.gen(function* () {
+        const agent = Agent.make({ ...settings, agents: [helper, payer], dialect: "blocks" })
+        const tasks = [
+          { id: "look", agent: "helper", input: "Who?" },
+          { id: "pay", agent: "payer", input: "Pay.", depends_on: ["look"] },
+          { id: "tell", agent: "helper", input: "Tell.", depends_on: ["pay"] }
+        ]
+        const replies = [
+          `<block type="plan">${JSON.stringify({ goal: "pay", strategy, tasks })}</block>`,
+          "Eva.",
+          calling("pay", { to: "Eva" })
+        ]
+        const { live, stored } = yield* eventsOf(agent, scripted(...replies), asks)
+        const message = yield* messageOf(stored)
+        assert.deepStrictEqual(message, yield* messageOf(live))
+        const shown = message.parts.flatMap((part) => (part.type === "data-task" && "data" in part ? [part.data] : []))
+        assert.deepStrictEqual(
+          shown.map((data) => Schema.decodeUnknownSync(Schema.Struct({ status: Schema.String }))(data).status),
+          ["completed", "running", "pending"]
+        )
+      })
+    )
+  }
 })
 
 describe("the message of a page", () => {

@@ -11,9 +11,10 @@ import { type Json, type JsonObject, plain } from "../../kit/json.ts"
 import type { ModelCompleted, RunEvent } from "../../RunEvent.ts"
 import * as Usage from "../../Usage.ts"
 import { type AgEvent, interruptOf, make, pauseOf, usageOf } from "./agEvent.ts"
-import { AgParts } from "./agParts.ts"
+import { AgLane } from "./agLane.ts"
 import { outward } from "./shownEvents.ts"
-import { questionsIn, UiFold } from "./uiFold.ts"
+import { Transcript } from "./agTranscript.ts"
+import { questionsIn } from "./uiFold.ts"
 
 /** Options of the fold. */
 export interface Options {
@@ -29,27 +30,40 @@ export interface Options {
   readonly isReopened: boolean
   /** The names of the tools that the page runs itself. */
   readonly tools: ReadonlySet<string>
-  /** Returns the address of a stored medium of the run. */
-  readonly urlOf: (fileId: string) => string
+  /** Returns the address of a stored medium of a run. */
+  readonly urlOf: (runId: string, fileId: string) => string
 }
 
 /** One run of the protocol. */
 export class AgFold {
   readonly #options: Options
-  readonly #ui: UiFold
-  readonly #parts: AgParts
+  /** The lane of the run that answers the page. */
+  readonly lane: AgLane
+  /** The lanes of called agents that have not ended. */
+  readonly #lanes = new Map<string, AgLane>()
+  readonly #announced = new Set<string>()
+  readonly #transcript: Transcript
   readonly #usage = new Map<string, Usage.Usage>()
   #state: Json | undefined
   /** The last answer of the model as text. */
   #answer: string | undefined
   #isNew = false
-  /** The last event, once the run has ended or paused. */
-  #end: AgEvent | undefined
+  /** The time of the last event that the page has. */
+  #before = -Infinity
+  /** The agents that were called before the page has everything. */
+  readonly #calledBefore = new Set<string>()
+  /** The last event, if the run is at rest now, and whether it is paused. */
+  #end: { readonly event: AgEvent; readonly isPaused: boolean } | undefined
 
   constructor(options: Options) {
     this.#options = options
-    this.#ui = new UiFold(options)
-    this.#parts = new AgParts(options.of, options.messages)
+    this.#transcript = new Transcript(options.messages)
+    this.lane = this.#newLane(options.of, false, -Infinity)
+  }
+
+  #newLane(of: string, isSubagent: boolean, before: number): AgLane {
+    const { urlOf } = this.#options
+    return new AgLane({ of, isSubagent, before, announced: this.#announced, urlOf: (fileId) => urlOf(of, fileId) })
   }
 
   /** Returns true if the page does not have an event yet. */
@@ -59,7 +73,32 @@ export class AgFold {
 
   /** The messages that the run made. */
   get messages(): ReadonlyArray<JsonObject> {
-    return this.#parts.messages
+    return this.#transcript.made
+  }
+
+  /** Whether the page lacks the events that follow. */
+  get isCurrent(): boolean {
+    return this.#isNew
+  }
+
+  /** Returns the lane of a called agent. One that continues has events that the page has already. */
+  laneOf(runId: string): AgLane {
+    const known = this.#lanes.get(runId)
+    if (known !== undefined) return known
+    const lane = this.#newLane(runId, true, this.#calledBefore.has(runId) ? this.#before : -Infinity)
+    this.#lanes.set(runId, lane)
+    return lane
+  }
+
+  /** Returns the events for an event of a called agent. */
+  pushCalled(lane: AgLane, event: RunEvent): ReadonlyArray<AgEvent> {
+    return lane.pushNew(event, this.#transcript)
+  }
+
+  /** Ends the lane of a called agent that has ended. */
+  close(lane: AgLane): ReadonlyArray<AgEvent> {
+    this.#lanes.delete(lane.of)
+    return lane.end(false)
   }
 
   /** Returns the events that begin the run, with the state of the page if it has one, and the messages it lacks. */
@@ -81,29 +120,33 @@ export class AgFold {
 
   /** Returns the events for an event of the run. */
   push(event: RunEvent): ReadonlyArray<AgEvent> {
-    const isFirst = !this.#isNew && this.isNew(event)
-    const begun = isFirst ? this.#begin() : []
+    const begun = this.isNew(event) ? this.#begin() : []
     if (event.type === "model_completed") this.#replied(event)
-    const parts = this.#ui.push(event).flatMap((chunk) => this.#parts.push(chunk))
-    const made = event.type === "model_completed" ? [...parts, ...this.#parts.signed(event.message.content)] : parts
+    const made = this.lane.push(event)
     const end = this.#endOf(event)
-    if (end === undefined) return this.#isNew ? [...begun, ...made] : []
-    const ended = [...begun, ...made, ...this.#parts.end(event.type === "paused"), end]
-    this.#end = end
-    return this.#isNew ? ended : []
+    // The last event is sent when the stream ends: a run that paused may have continued.
+    this.#end = end === undefined ? undefined : { event: end, isPaused: event.type === "paused" }
+    if (this.#isNew) return [...begun, ...made]
+    this.#before = event.at
+    for (const { runId } of this.lane.started()) this.#calledBefore.add(runId)
+    const isLast = "revision" in event && event.revision >= this.#options.after
+    return isLast ? this.#begin() : []
   }
 
-  /** Returns the final event of a stream without new events: the status of the run. */
+  /** Returns the final events of a stream: the status of the run. */
   finish(): ReadonlyArray<AgEvent> {
-    if (this.#isNew && this.#end !== undefined) return []
-    return [...this.#parts.end(false), this.#end ?? broken]
+    const { event, isPaused } = this.#end ?? { event: broken, isPaused: false }
+    if (!this.#isNew) return [event]
+    const lanes = [this.lane, ...this.#lanes.values()].toReversed()
+    return [...lanes.flatMap((lane) => lane.end(isPaused)), event]
   }
 
+  /** Starts for a page that has everything so far. */
   #begin(): ReadonlyArray<AgEvent> {
+    if (this.#isNew) return []
     this.#isNew = true
-    this.#end = undefined
     this.#usage.clear()
-    return this.#parts.begin()
+    return this.lane.begin(this.#transcript)
   }
 
   #replied({ model, outcome, usage }: ModelCompleted): void {

@@ -6,19 +6,30 @@ import { type AgEvent, make, textOf } from "./agEvent.ts"
 import { Transcript } from "./agTranscript.ts"
 import { type Chunk, objectOf, wordOf } from "./uiChunk.ts"
 
+/** An agent at work, and the call that it is. */
+export interface Subagent {
+  readonly callId: string
+  readonly runId: string
+}
+
 /** The parts of one run. Its methods change it in place. */
 export class AgParts {
   readonly #of: string
-  readonly #messages: ReadonlyArray<JsonObject>
+  /** The run to which events are attributed. Empty for the run that answers the page. */
+  readonly #subagentRunId: string
+  /** Calls that any run of the page has sent completely. */
+  readonly #announced: Set<string>
   /** Calls whose arguments are incomplete, and whether any were sent. */
   readonly #open = new Map<string, boolean>()
   /** Calls that were sent completely. */
   readonly #called = new Set<string>()
-  /** The runs of called agents that were announced and have not ended. */
-  readonly #subagents = new Set<string>()
+  /** The runs of called agents that were announced and have not ended, with their first events. */
+  readonly #subagents = new Map<string, AgEvent>()
+  /** Called agents that began to run and were not yet taken. */
+  #running: Array<Subagent> = []
   /** The ids of the reasoning of the reply. */
   #reasoning: Array<string> = []
-  #transcript: Transcript
+  #transcript = new Transcript([])
   /** The open text or reasoning. */
   #part: { readonly kind: string; readonly id: string } | undefined
   /** The message that carries the calls of the turn. */
@@ -27,21 +38,29 @@ export class AgParts {
   #isInTurn = false
   #isInStep = false
 
-  constructor(of: string, messages: ReadonlyArray<JsonObject>) {
+  constructor(of: string, announced: Set<string>, isSubagent: boolean) {
     this.#of = of
-    this.#messages = messages
-    this.#transcript = new Transcript(messages)
+    this.#announced = announced
+    this.#subagentRunId = isSubagent ? of : ""
   }
 
-  /** The messages that the parts made. */
-  get messages(): ReadonlyArray<JsonObject> {
-    return this.#transcript.made
+  /**
+   * Starts for a page that has everything so far, and announces the agents at work again. Messages are added to a
+   * transcript.
+   */
+  begin(transcript: Transcript): ReadonlyArray<AgEvent> {
+    this.#transcript = transcript
+    for (const [runId, started] of this.#subagents) {
+      this.#running.push({ callId: wordOf(started, "parentToolCallId"), runId })
+    }
+    return this.#added([...(this.#isInTurn ? this.#step() : []), ...this.#subagents.values()])
   }
 
-  /** Starts for a page that has everything so far. */
-  begin(): ReadonlyArray<AgEvent> {
-    this.#transcript = new Transcript(this.#messages)
-    return this.#isInTurn ? this.#step() : []
+  /** Returns the called agents that began to run since the last time. */
+  started(): ReadonlyArray<Subagent> {
+    const running = this.#running.filter(({ runId }) => this.#subagents.has(runId))
+    this.#running = []
+    return running
   }
 
   /** Returns the events for a chunk. */
@@ -70,18 +89,27 @@ export class AgParts {
 
   /** Ends all open parts at the end of the run. Agents that run are suspended if the run is, and have failed otherwise. */
   end(isPaused: boolean): ReadonlyArray<AgEvent> {
-    const ended = [...this.#subagents].map((subagentRunId) =>
+    const ended = [...this.#subagents.keys()].map((subagentRunId) =>
       isPaused
         ? make("SUBAGENT_FINISHED", { subagentRunId, outcome: { type: "suspended" } })
         : make("SUBAGENT_ERROR", { subagentRunId, message: "The run ended before the agent." })
     )
     this.#subagents.clear()
-    return [...this.#close(), ...ended]
+    return this.#added([...this.#close(), ...ended])
   }
 
+  /** Attributes events to a called agent, and adds their messages to the transcript. */
   #added(events: ReadonlyArray<AgEvent>): ReadonlyArray<AgEvent> {
-    for (const event of events) this.#transcript.add(event)
-    return events
+    const attributed = this.#subagentRunId === "" ? events : events.map((event) => this.#attributed(event))
+    for (const event of attributed) this.#transcript.add(event)
+    return attributed
+  }
+
+  #attributed(event: AgEvent): AgEvent {
+    if (event.type === "SUBAGENT_STARTED") return { ...event, parentSubagentRunId: this.#subagentRunId }
+    return event.type.startsWith("SUBAGENT") || event.type === "MESSAGES_SNAPSHOT"
+      ? event
+      : { ...event, subagentRunId: this.#subagentRunId }
   }
 
   #close(): ReadonlyArray<AgEvent> {
@@ -164,8 +192,11 @@ export class AgParts {
     if (status === "pending") return []
     const started = make("SUBAGENT_STARTED", { subagentRunId, name: wordOf(data, "agent"), parentToolCallId })
     const begun = this.#subagents.has(subagentRunId) ? [] : [started]
-    this.#subagents.add(subagentRunId)
-    if (status === "running") return begun
+    this.#subagents.set(subagentRunId, started)
+    if (status === "running") {
+      this.#running.push({ callId: parentToolCallId, runId: subagentRunId })
+      return begun
+    }
     this.#subagents.delete(subagentRunId)
     return status === "failed"
       ? [...begun, make("SUBAGENT_ERROR", { subagentRunId, message: wordOf(data, "error") })]
@@ -178,7 +209,7 @@ export class AgParts {
     this.#reasoning = []
     this.#isInTurn = true
     this.#parent = undefined
-    this.#transcript.begin()
+    this.#transcript.begin(this.#subagentRunId)
     return [...ended, ...this.#step()]
   }
 
@@ -198,7 +229,7 @@ export class AgParts {
     this.#called.clear()
     this.#reasoning = []
     this.#parent = undefined
-    return [...ended, this.#transcript.withdraw()]
+    return [...ended, this.#transcript.withdraw(this.#subagentRunId)]
   }
 
   #started(kind: "TEXT" | "REASONING", messageId: string): ReadonlyArray<AgEvent> {
@@ -233,7 +264,8 @@ export class AgParts {
 
   /** Sends the input of a call unless it was streamed. An input that changes later is not sent again. */
   #whole(toolCallId: string, name: string, input: Json | undefined): ReadonlyArray<AgEvent> {
-    if (this.#called.has(toolCallId)) return []
+    // The call of a called agent is announced by its own run, and again by the question of the run above.
+    if (this.#called.has(toolCallId) || (this.#subagentRunId === "" && this.#announced.has(toolCallId))) return []
     const started = this.#open.has(toolCallId) ? [] : this.#callStarted(toolCallId, name)
     const args = make("TOOL_CALL_ARGS", { toolCallId, delta: JSON.stringify(input ?? {}) })
     const isStreamed = this.#open.get(toolCallId) === true
@@ -243,6 +275,7 @@ export class AgParts {
   #callEnded(toolCallId: string): ReadonlyArray<AgEvent> {
     this.#open.delete(toolCallId)
     this.#called.add(toolCallId)
+    if (this.#subagentRunId !== "") this.#announced.add(toolCallId)
     return [make("TOOL_CALL_END", { toolCallId })]
   }
 

@@ -62,9 +62,12 @@ export interface Answering extends Conversations.Answering {
 export const answer = (
   runs: CallerRuns,
   agent: string | undefined,
-  request: AgRequest
+  given: AgRequest
 ): Effect.Effect<Answering, HttpProblem> => {
-  const { messages, resume } = request
+  // The work of called agents is not part of the conversation.
+  const messages = given.messages.filter(({ subagentRunId = null }) => subagentRunId === null)
+  const request = { ...given, messages }
+  const { resume } = request
   const last = messages.at(-1)
   if (resume !== undefined && resume !== null && resume.length > 0) return known(decide(runs, request, resume))
   if (last?.role === "tool") return known(give(runs, request))

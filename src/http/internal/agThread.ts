@@ -14,6 +14,7 @@ import type { HttpProblem } from "../HttpProblem.ts"
 import type { Head } from "../RunBodies.ts"
 import type { CallerRuns } from "../ServedRuns.ts"
 import { AgFold } from "./agFold.ts"
+import { eventsOf } from "./agFollow.ts"
 import * as Conversations from "./conversations.ts"
 
 /** Returns the address of a stored medium of a run. */
@@ -53,11 +54,10 @@ const answered = (
   runId: string,
   urlOf: UrlOf
 ): Effect.Effect<ReadonlyArray<JsonObject>, HttpProblem> =>
-  Effect.map(Stream.runCollect(runs.follow(runId)), (events) => {
+  Effect.suspend(() => {
     const whole = { of: runId, after: 0, messages: [], isReopened: false, tools: new Set<string>() }
-    const fold = new AgFold({ threadId, runId, ...whole, urlOf: (id) => urlOf(runId, id) })
-    for (const event of events) fold.push(event)
-    return fold.messages
+    const fold = new AgFold({ threadId, runId, ...whole, urlOf })
+    return Effect.as(Stream.runDrain(eventsOf(runs, fold)), fold.messages)
   })
 
 /** Returns the message of the user that started a run. */

@@ -13,6 +13,7 @@ import type { Json, JsonObject } from "../../kit/json.ts"
 import { isJsonObject, plain } from "../../kit/json.ts"
 import type { ModelCompleted, RunEvent, ToolCallStarted } from "../../RunEvent.ts"
 import type { Question } from "../../RunModel.ts"
+import * as Plan from "../../Plan.ts"
 import * as Usage from "../../Usage.ts"
 import { type Chunk, chunk, data, filesOf, finishReason, ofOutcome, sourcesOf } from "./uiChunk.ts"
 import { outward } from "./shownEvents.ts"
@@ -34,6 +35,9 @@ export class UiFold {
   readonly #known = new Map<string, Pick<Call, "name" | "input">>()
   /** Data parts of tasks and called agents by their calls, which each new state replaces. */
   readonly #tasks = new Map<string, TaskPart>()
+  /** The tasks of the plan in progress that are not completed, by their calls. */
+  readonly #planned = new Map<string, Planned>()
+  #strategy: Plan.Strategy = "parallel"
   #dialect: DialectName = "blocks"
   #usage = Usage.zero
   /** Undefined until the price of a reply is known. */
@@ -76,7 +80,7 @@ export class UiFold {
           metadata({ agent: event.to })
         ]
       case "paused":
-        return [...this.#questions(questionsIn(event.metadata)), this.#finish("tool-calls")]
+        return [...this.#waiting(), ...this.#questions(questionsIn(event.metadata)), this.#finish("tool-calls")]
       case "run_completed":
         return [this.#finish(finishReason(this.#reason))]
       case "run_failed":
@@ -117,6 +121,7 @@ export class UiFold {
     const { calls, finishReason: reason, message, outcome, usage } = event
     this.#turns++
     this.#reason = reason
+    this.#plan(event)
     this.#usage = usage === null ? this.#usage : Usage.add(this.#usage, usage)
     if (event.costUsd !== undefined) this.#costUsd = (this.#costUsd ?? 0) + event.costUsd
     // The model is asked again, and the rejected reply is not part of the conversation.
@@ -161,6 +166,29 @@ export class UiFold {
     return this.#taskIs(call.callId, "pending")
   }
 
+  /** Remembers the tasks of a plan, which start when those they depend on are completed. */
+  #plan({ calls, outcome }: ModelCompleted): void {
+    this.#planned.clear()
+    if (outcome.type !== "workflow") return
+    const { strategy, tasks } = outcome.plan
+    this.#strategy = strategy
+    for (const { callId, name } of calls) {
+      const task = tasks.find(({ id }) => id === name)
+      if (task !== undefined) this.#planned.set(callId, { ...task, hasFailed: false })
+    }
+  }
+
+  /** Shows the tasks that wait for a person as running. Their start is a live event, which a page that reloads lacks. */
+  #waiting(): ReadonlyArray<Chunk> {
+    const missing = new Set([...this.#planned.values()].map(({ id }) => id))
+    const left = [...this.#planned].filter(([, { hasFailed }]) => !hasFailed)
+    const inTurn = left.find(([, task]) => !Plan.isParallel(this.#strategy, task))
+    return left
+      .filter(([, { dependsOn }]) => !dependsOn.some((id) => missing.has(id)))
+      .filter((one) => one === inTurn || Plan.isParallel(this.#strategy, one[1]))
+      .flatMap(([callId]) => this.#taskIs(callId, "running"))
+  }
+
   #questions(questions: ReadonlyArray<Question>): ReadonlyArray<Chunk> {
     return questions.flatMap((question) => {
       const { answer, asking, callId, name, reason } = question
@@ -185,6 +213,9 @@ export class UiFold {
 
   #ended(callId: string, result: CallOutcome): ReadonlyArray<Chunk> {
     const { error, output } = result
+    const planned = this.#planned.get(callId)
+    if (planned !== undefined && error === undefined) this.#planned.delete(callId)
+    else if (planned !== undefined) this.#planned.set(callId, { ...planned, hasFailed: true })
     const task =
       error === undefined ? this.#taskIs(callId, "completed") : this.#taskIs(callId, "failed", { error: error.message })
     const call = this.#known.get(callId)
@@ -232,6 +263,11 @@ const inputErrors: ReadonlySet<string> = new Set(["InvalidArguments", "MissingNa
 
 const refused = (toolCallId: string, { input, name }: Pick<Call, "name" | "input">, errorText: string): Chunk =>
   chunk("tool-input-error", { toolCallId, toolName: name ?? "unknown", input, errorText })
+
+/** A task of a plan. One that has failed keeps those that depend on it from starting. */
+interface Planned extends Plan.Task {
+  readonly hasFailed: boolean
+}
 
 /** The data part of a task or a called agent, without its status. */
 interface TaskPart {
