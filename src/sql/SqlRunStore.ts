@@ -84,7 +84,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     const noted = (payload: string) =>
       Effect.sync(() => {
         followers.wake(payload)
-        cancellations.announce(payload)
+        if (payload.startsWith(Announcer.cancelledMark))
+          cancellations.announce(payload.slice(Announcer.cancelledMark.length))
         offers.announced(payload)
       })
     yield* Effect.forkScoped(Stream.runForEach(options.changes, noted))

@@ -83,7 +83,7 @@ describe("a store that appends the records of a step at once", () => {
       const { journal, transactions } = yield* play()
       const sum = transactions.reduce((sum, count) => sum + count, 0)
       assert.strictEqual(sum, journal.length - 1)
-      assert.isAtMost(transactions.length, 6)
+      assert.isAtMost(transactions.length, 4)
     }).pipe(Effect.scoped)
   )
 

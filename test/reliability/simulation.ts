@@ -183,8 +183,11 @@ interface Site {
   readonly failed: Set<string>
 }
 
+/** A run whose model was cut off three times in a row has ended without an answer. */
 const isEnd = ({ status }: RunStore.RunHead): boolean =>
-  status.type === "completed" || (status.type === "failed" && status.error.tag === "BudgetExhaustedError")
+  status.type === "completed" ||
+  (status.type === "no_answer" && status.error.tag === "CutReplies") ||
+  (status.type === "failed" && status.error.tag === "BudgetExhaustedError")
 
 const keep = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
   return yield* Effect.forEach(yield* store.list(), ({ runId }) =>

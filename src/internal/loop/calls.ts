@@ -75,8 +75,9 @@ function* launchAccepted(run: Run): Effect.fn.Return<void, CallsError> {
 }
 
 /**
- * Launches one call. Unless it is a `read`, its launch is stored before it runs and its result right after. The launch
- * of a `read` is stored while it waits; if it ends at once, launch and result are stored together.
+ * Launches one call. Unless it is a `read`, its launch is stored before it runs. The launch of a `read` is stored while it
+ * waits; if it ends at once, launch and result are stored together. The result is stored with the next launch or model
+ * call, which follows at once: whatever waits in between flushes first.
  */
 function* launchAlone(run: Run, call: Call): Effect.fn.Return<void, CallsError> {
   const effects = effectsOf(run, call)
@@ -88,5 +89,4 @@ function* launchAlone(run: Run, call: Call): Effect.fn.Return<void, CallsError> 
   if (effects === "read" && run.failed !== undefined) return yield* Effect.fail(run.failed)
   if (isAsking(result)) return yield* pauseAsking(run, [result])
   recordResult(run, result)
-  if (effects !== "read") yield* flush(run)
 }

@@ -17,7 +17,7 @@ import type { RunRecord, RunState } from "../../RunState.ts"
 import { turnCount } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { SqliteClient } from "../SqliteClient.ts"
-import type { Announce } from "./announcer.ts"
+import { type Announce, cancelledMark } from "./announcer.ts"
 import type { AppendRow } from "./groupAppend.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -155,9 +155,11 @@ const afterwards = (
   const part = marks.due(records, state, body.length)
   const written = part === undefined ? Effect.void : writePart(database, part)
   if (announce === undefined && !followers.has(id)) return written
+  const { type } = state.status
   const wake = Effect.sync(() => {
     followers.wake(id)
-    announce?.(id)
+    announce?.(id, type !== "running")
+    if (type === "cancelled") announce?.(cancelledMark + id, true)
   })
   return Effect.andThen(sql.afterCommit(wake), written)
 }

@@ -28,7 +28,7 @@ export const announced = Effect.fnUntraced(function* (announce: Announce, isList
     emit: (runId) => {
       const payload = mark + Key.escape(runId)
       // PostgreSQL does not send longer payloads.
-      return Effect.sync(() => (payload.length <= 2_000 ? announce(payload) : undefined))
+      return Effect.sync(() => (payload.length <= 2_000 ? announce(payload, true) : undefined))
     },
     announced: (payload) => {
       if (payload.startsWith(mark)) PubSub.publishUnsafe(heard, Key.unescape(payload.slice(mark.length)))
