@@ -88,7 +88,7 @@ const failedRun = (visit: Visit) =>
       await page.locator(".film input").focus()
       await page.keyboard.press("End")
       await page.keyboard.press("e")
-      // Two rows of 32 pixels: the list has the room that its rows need.
+      // Three rows of 32 pixels: the list has the room that its rows need.
       const room = await page.locator(".tree .space").boundingBox()
       await picture(page, "run")
       for (const name of ["Blocks", "Events", "State", "Media", "Usage", "Explain"]) {
@@ -103,7 +103,7 @@ const failedRun = (visit: Visit) =>
         ({ events: [event] }) => event?.type === "tool_call_completed"
       )
       return verdict(
-        pixels > 0 && room?.height === 64 && at.startsWith(`rev ${failed?.revision} `),
+        pixels > 0 && room?.height === 96 && at.startsWith(`rev ${failed?.revision} `),
         `${at}, ${pixels} red pixels`,
         wrong
       )

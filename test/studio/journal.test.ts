@@ -16,7 +16,8 @@ import {
 import { MockProvider } from "kernai/testing"
 import { Journal } from "../../src/studio/page/journal.ts"
 import { readReply } from "../../src/studio/page/readReply.ts"
-import { spansOf, stripsOf, treeOf } from "../../src/studio/page/rows.ts"
+import { spansOf, stripsOf } from "../../src/studio/page/rows.ts"
+import { treeOf } from "../../src/studio/page/tree.ts"
 import { command, final } from "../support/blocks.ts"
 import { times } from "../support/longRun.ts"
 
@@ -108,7 +109,7 @@ describe("Journal", () => {
       const records = yield* recorded(command("look", { at: "taken" }), final("Sorry."))
       const { rows } = journalOf(records)
       const [turn, call] = treeOf(rows, Infinity)
-      assert.deepInclude(turn, { label: "turn 1", status: "ok", errors: 1 })
+      assert.deepInclude(turn, { kind: "turn", status: "ok", errors: 1 })
       assert.deepInclude(call, { label: "look", status: "error" })
       assert.include(call?.error, "seat taken")
       assert.deepStrictEqual(

@@ -43,7 +43,7 @@ const Screen = () => {
   const { id, screen, sub } = place.value
   switch (screen) {
     case "run":
-      return <RunView key={id} runId={id} />
+      return <RunView runId={id} />
     case "questions":
       return <QuestionsView />
     case "chat":

@@ -1,9 +1,10 @@
 /** The keys of the page. Each acts like a control or an address. */
 
-import { state as stateAt, goLive, isLive, playing, revision, run, setRevision, folded, tree } from "./openRun.ts"
+import { state as stateAt, goLive, isLive, playing, revision, run, setRevision } from "./openRun.ts"
 import { place, setQuery, showKeys, tabs, hasKeys } from "./pageStore.ts"
 import { moveFocus } from "./rowFocus.ts"
 import { toggle } from "./runsStore.ts"
+import { setFolded, tree } from "./treeStore.ts"
 
 /** The keys, for the list of keys. */
 export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
@@ -93,10 +94,10 @@ const press = (key: string, isAtOnce = false): void => {
 }
 
 const fold = (isClosed: boolean): void => {
-  const turn = tree.value.findLast(({ level, revision: at }) => level === 1 && at <= revision.value)
-  if (turn === undefined) return
-  const others = [...folded.value].filter((key) => key !== turn.key)
-  folded.value = new Set(isClosed ? [...others, turn.key] : others)
+  const turn = tree.value.findLast(
+    ({ kind, revision: at, runId }) => kind === "turn" && runId === run.value?.runId && at <= revision.value
+  )
+  if (turn !== undefined) setFolded(turn.key, isClosed)
 }
 
 const tabAction = (key: string) => {

@@ -1,10 +1,9 @@
 /** The open run: its journal, which grows while it is followed, and the shown revision. */
 
 import { batch, computed, signal } from "@preact/signals"
-import type { RunLine } from "../internal/studioData.ts"
 import { Journal } from "./journal.ts"
+import { closeFamily, journalOf, openFamily, readFamilySoon } from "./familyRuns.ts"
 import { attempt, data, place, setQuery } from "./pageStore.ts"
-import { treeOf } from "./rows.ts"
 import type { LiveEvent } from "./source.ts"
 
 export interface OpenRun {
@@ -14,7 +13,6 @@ export interface OpenRun {
   readonly version: number
   readonly isWhole: boolean
   readonly damage: string | undefined
-  readonly family: ReadonlyArray<RunLine>
 }
 
 export const run = signal<OpenRun | undefined>(undefined)
@@ -32,20 +30,6 @@ export const revision = computed(() => {
   return Math.max(0, Math.min(Number.isInteger(asked) ? asked : last, last))
 })
 export const state = computed(() => run.value?.journal.stateAt(revision.value))
-/** The folded turns, by key. */
-export const folded = signal<ReadonlySet<string>>(new Set())
-/** The turns and calls up to the revision. */
-export const tree = computed(() => treeOf(run.value?.journal.rows ?? [], isLive.value ? Infinity : revision.value))
-/** The tree without the calls of folded turns. */
-export const openTree = computed(() => {
-  if (folded.value.size === 0) return tree.value
-  let isHidden = false
-  return tree.value.filter(({ key, level }) => {
-    if (level > 1) return !isHidden
-    isHidden = folded.value.has(key)
-    return true
-  })
-})
 /** The filter text of the events tab. */
 export const eventFilter = signal("")
 export const events = computed(() => {
@@ -74,11 +58,10 @@ export const openRun = async (runId: string): Promise<void> => {
     stop()
   }
   batch(() => {
-    run.value = { runId, journal: new Journal(), version: 0, isWhole: false, damage: undefined, family: [] }
+    run.value = { runId, journal: journalOf(runId) ?? new Journal(), version: 0, isWhole: false, damage: undefined }
     problem.value = ""
     said.value = ""
     playing.value = 0
-    folded.value = new Set()
     eventFilter.value = ""
   })
   try {
@@ -92,6 +75,7 @@ export const openRun = async (runId: string): Promise<void> => {
 
 export const closeRun = (): void => {
   leave()
+  closeFamily()
   run.value = undefined
 }
 
@@ -126,8 +110,7 @@ const readOn = async (runId: string, isGone: () => boolean): Promise<void> => {
     if (isWhole) break
   }
   const rootRunId = run.value?.journal.stateAt(1)?.rootRunId ?? runId
-  const { runs } = await data().runs({ rootRunId })
-  if (!isGone() && run.value !== undefined) run.value = { ...run.value, family: runs }
+  if (run.value !== undefined) await openFamily(rootRunId, runId, run.value.journal)
 }
 
 let isReading = false
@@ -135,7 +118,11 @@ let isBehind = false
 let block = ""
 
 const live = (runId: string, event: LiveEvent, isGone: () => boolean): void => {
-  if (isGone() || event.runId !== runId) return
+  if (isGone()) return
+  if (event.runId !== runId) {
+    if (event.revision !== undefined) readFamilySoon()
+    return
+  }
   if (event.type === "block_start") block = event.blockType ?? ""
   if (event.type === "block_complete") block = ""
   if (event.type === "text_chunk" || (event.type === "block_content" && block === "final"))

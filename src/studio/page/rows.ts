@@ -1,6 +1,5 @@
-/** Converts records to rows, to a tree of turns and calls, and to spans of time. */
+/** Converts records to rows, and to spans of time. */
 
-import type { Call, CallOutcome } from "../../Call.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import { excerpt, json } from "./format.ts"
 
@@ -66,94 +65,6 @@ const textOf = (event: PhaseEvent): string => {
     default:
       return ""
   }
-}
-
-/** A line of the tree: a turn, or a call of it with its whole life. */
-export interface Node {
-  readonly key: string
-  readonly level: number
-  readonly label: string
-  readonly revision: number
-  status: string
-  error?: string
-  childRunId?: string
-  durationMs?: number
-  errors: number
-  waits: number
-}
-
-/** Returns the turns and calls up to a revision. */
-export const treeOf = (rows: ReadonlyArray<Row>, upTo: number): ReadonlyArray<Node> => {
-  const tree: Array<Node> = []
-  const calls = new Map<string, Node>()
-  let turn: Node | undefined
-  for (const { event, record, revision } of rows) {
-    if (revision > upTo) break
-    for (const id of record.delta.launched ?? []) setStatus(calls.get(id), "running")
-    switch (event?.type) {
-      case "turn_started":
-        turn = node(`t${event.step}`, 1, `turn ${event.step + 1}`, revision, "running")
-        tree.push(turn)
-        break
-      case "model_completed":
-        if (turn !== undefined) turn.durationMs = event.latencyMs
-        for (const call of event.calls) addCall(tree, calls, call, revision)
-        break
-      case "tool_calls_started":
-        for (const { answer, callId } of event.questions ?? []) {
-          setStatus(calls.get(callId), answer === undefined ? "waiting" : "denied")
-          if (turn !== undefined && answer === undefined) turn.waits++
-        }
-        break
-      case "tool_call_completed":
-        finish(calls.get(event.callId), turn, event.result)
-        break
-      case "turn_completed":
-        setStatus(turn, "ok")
-        break
-      case "run_failed":
-        setStatus(turn, "error")
-        if (turn !== undefined) turn.errors++
-        break
-    }
-  }
-  return tree
-}
-
-const node = (key: string, level: number, label: string, revision: number, status: string): Node => ({
-  key,
-  level,
-  label,
-  revision,
-  status,
-  errors: 0,
-  waits: 0
-})
-
-const addCall = (tree: Array<Node>, calls: Map<string, Node>, call: Call, revision: number): void => {
-  const made = node(
-    call.callId,
-    2,
-    `${call.kind === "skill" ? "" : `${call.kind} `}${call.name ?? "?"}`,
-    revision,
-    "pending"
-  )
-  if (call.kind === "task" || call.kind === "agent") made.childRunId = call.callId
-  calls.set(call.callId, made)
-  tree.push(made)
-}
-
-const finish = (call: Node | undefined, turn: Node | undefined, result: CallOutcome): void => {
-  if (call === undefined) return
-  call.status = result.error === undefined ? "ok" : "error"
-  if (result.durationMs !== undefined) call.durationMs = result.durationMs
-  if (result.error === undefined) return
-  call.error = result.error.message
-  if (turn !== undefined) turn.errors++
-}
-
-const setStatus = (node: Node | undefined, status: string): void => {
-  if (node !== undefined) node.status = status
 }
 
 /** A span of the film strip. */

@@ -3,6 +3,7 @@
 import type { RunState } from "../../RunState.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { causeOf, ofDamage } from "../FailureCause.ts"
+import { family } from "./familyRuns.ts"
 import { ForkButton } from "./forkSheet.tsx"
 import { cost, counted, duration, excerpt, wordsOf } from "./format.ts"
 import { Icon } from "./icons.tsx"
@@ -44,7 +45,7 @@ export const RunHeading = () => {
 
 const Facts = ({ shown }: { shown: RunState }) => {
   const { agent, caller, costUsd, createdAt, unreportedTurns, updatedAt, usage, version } = shown
-  const below = (run.value?.family ?? []).filter(({ runId }) => runId !== shown.runId).length
+  const below = family.value.lines.filter(({ runId }) => runId !== shown.runId).length
   const isUnknown = unreportedTurns > 0 && usage.inputTokens + usage.outputTokens === 0
   return (
     <p class="meta">

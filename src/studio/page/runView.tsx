@@ -12,10 +12,8 @@ import { TabBody } from "./tabBody.tsx"
 import { TreePanel } from "./treePanel.tsx"
 
 export const RunView = ({ runId }: { runId: string }) => {
-  useEffect(() => {
-    void openRun(runId)
-    return closeRun
-  }, [runId])
+  useEffect(() => void openRun(runId), [runId])
+  useEffect(() => closeRun, [])
   if (problem.value !== "") return <p class="empty error">{problem.value}</p>
   if (run.value === undefined || state.value === undefined) {
     return (
@@ -27,10 +25,10 @@ export const RunView = ({ runId }: { runId: string }) => {
   return (
     <div class="run">
       <RunHeading />
-      <Questions />
       <div class="columns">
         <TreePanel />
         <section class="body" aria-label="Run">
+          <Questions />
           <Tabs />
           <div role="tabpanel" aria-label={tab.value} tabIndex={0}>
             <TabBody />

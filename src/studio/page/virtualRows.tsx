@@ -12,6 +12,8 @@ interface Props<A> {
   readonly onSelect: (row: A) => void
   readonly draw: (row: A) => ComponentChildren
   readonly level: (row: A) => number
+  /** Folds or unfolds a row by the left and right arrow. */
+  readonly onFold?: (row: A, isFolded: boolean) => void
 }
 
 const height = 32
@@ -19,7 +21,7 @@ const spare = 8
 
 const stepOf = (key: string): number => (key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0)
 
-export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }: Props<A>) => {
+export const VirtualRows = <A,>({ draw, label, level, onFold, onSelect, rows, selected }: Props<A>) => {
   const list = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
   const room = useSignal(600)
@@ -39,6 +41,10 @@ export const VirtualRows = <A,>({ draw, label, level, onSelect, rows, selected }
   const first = Math.max(0, Math.floor(from / height) - spare)
   const shown = rows.slice(first, first + Math.ceil(room.value / height) + 2 * spare)
   const move = (event: KeyboardEvent) => {
+    const at = rows[selected]
+    if (at !== undefined && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+      onFold?.(at, event.key === "ArrowLeft")
+    }
     const by = stepOf(event.key)
     const row = rows[selected + by]
     if (by === 0 || row === undefined) return

@@ -1,0 +1,114 @@
+/** The tree over all agents of a run, and the time axis that they share. */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Schema, Stream } from "effect"
+import { Agent, Kernel, MediaStore, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { rowsOf } from "../../src/studio/page/rows.ts"
+import { axisOf, type Known, linesOf } from "../../src/studio/page/waterfall.ts"
+import { command, final } from "../support/blocks.ts"
+
+const look = Skill.make("look", {
+  description: "Looks",
+  effects: "read",
+  input: Schema.Struct({}),
+  execute: () => Effect.succeed("free")
+})
+const helper = Agent.make({ name: "helper", description: "Helps", instructions: "", model: "scripted", skills: "all" })
+const clerk = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", agents: [helper] })
+
+const layerOf = () =>
+  Kernel.layer.pipe(
+    Layer.provide([
+      Layer.succeed(
+        Provider.Provider,
+        MockProvider.make(command("helper", "Look."), command("look", {}), final("Free."), final("Done."))
+      ),
+      SkillRegistry.layer(look),
+      ProtocolRegistry.layer(),
+      MediaStore.layerMemory
+    ]),
+    Layer.provideMerge(RunStore.layerMemory)
+  )
+
+const knownRuns = Effect.gen(function* () {
+  const store = yield* RunStore.RunStore
+  const { runId } = yield* Kernel.run(clerk, "Is a seat free?")
+  const runs = new Map<string, Known>()
+  for (const line of yield* store.list({ rootRunId: runId })) {
+    const records = yield* Stream.runCollect(store.read(line.runId))
+    runs.set(line.runId, { line, rows: records.flatMap(rowsOf), upTo: Infinity })
+  }
+  return { runId, runs }
+})
+
+describe("the tree over all agents", () => {
+  it.effect("has a child run with its turns and calls where the call that started it stood", () =>
+    Effect.gen(function* () {
+      const { runId, runs } = yield* knownRuns
+      assert.deepStrictEqual(
+        linesOf(runId, runs).map(({ kind, label, level, status }) => [level, kind, label, status]),
+        [
+          [1, "run", "clerk", "completed"],
+          [2, "turn", "turn 1 · scripted", "ok"],
+          [3, "run", "helper", "completed"],
+          [4, "turn", "turn 1 · scripted", "ok"],
+          [5, "call", "look", "ok"],
+          [4, "turn", "turn 2 · scripted", "ok"],
+          [2, "turn", "turn 2 · scripted", "ok"]
+        ]
+      )
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("names a child whose journal was not read, and shows an earlier revision", () =>
+    Effect.gen(function* () {
+      const { runId, runs } = yield* knownRuns
+      const early = new Map(
+        Array.from(runs, ([id, known]) => [id, id === runId ? { ...known, upTo: 4 } : { ...known, rows: [] }] as const)
+      )
+      const lines = linesOf(runId, early)
+      assert.deepStrictEqual(
+        lines.map(({ label, level }) => [level, label]),
+        [
+          [1, "clerk"],
+          [2, "turn 1 · scripted"],
+          [2, "helper"]
+        ]
+      )
+    }).pipe(Effect.provide(layerOf()))
+  )
+})
+
+describe("the time axis", () => {
+  it("keeps the proportions of work, and shortens times in which nothing worked", () => {
+    const { length, place } = axisOf(
+      [
+        { kind: "run", from: 0, to: 601_000 },
+        { kind: "model", from: 0, to: 400 },
+        { kind: "skill", from: 400, to: 1_000 },
+        { kind: "waiting", from: 1_000, to: 601_000 }
+      ],
+      601_000
+    )
+    assert.strictEqual(length, 1_120)
+    assert.strictEqual(place(400), 400 / 1_120)
+    assert.strictEqual(place(1_000), 1_000 / 1_120)
+    assert.strictEqual(place(301_000), 1_060 / 1_120)
+    assert.strictEqual(place(601_000), 1)
+  })
+
+  it("places what worked at once at one place, and an open time until now", () => {
+    const { length, place } = axisOf(
+      [
+        { kind: "model", from: 100, to: 300 },
+        { kind: "model", from: 100, to: 200 },
+        { kind: "skill", from: 200 }
+      ],
+      500
+    )
+    assert.strictEqual(length, 400)
+    assert.strictEqual(place(100), 0)
+    assert.strictEqual(place(300), 0.5)
+    assert.strictEqual(place(500), 1)
+  })
+})
