@@ -348,6 +348,8 @@ export function make<
   name: Name,
   options: Options<C, K> & {
     readonly input: S
+    /** The Schema of its result, shown to programs that call it. The result is encoded as JSON. Default: any result. */
+    readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
     readonly progress?: undefined
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
@@ -372,6 +374,8 @@ export function make<
   name: Name,
   options: Options<C, K> & {
     readonly input: S
+    /** The Schema of its result, shown to programs that call it. The result is encoded as JSON. Default: any result. */
+    readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
     /** The progress that the skill reports. Default: any JSON. */
     readonly progress: P
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K, P["Type"]>>) => Effect.Effect<A, E, R>
@@ -388,6 +392,7 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
   name: Name,
   options: Options & {
     readonly input: S
+    readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
     readonly execute: (
       input: S["Type"],
       context: CallScope & Settings.AnySettings & Reporting<unknown>
@@ -407,18 +412,29 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
     Effect.mapErrorEager(input.decode(params), (issue) => faultOf({ skill: name, input, params, issue, dialect }))
   const encode = (value: S["Type"]) =>
     Effect.mapErrorEager(input.encode(value), (issue) => faultOf({ skill: name, input, params: {}, issue }))
-  return assemble(
+  const { output } = options
+  const encodeOutput = output === undefined ? undefined : Schema.encodeUnknownEffect(Schema.toCodecJson(output))
+  const execute = (value: S["Type"], scope: CallScope): Effect.Effect<unknown, unknown, R> => {
+    const result = options.execute(value, contextOf(scope))
+    return encodeOutput === undefined ? result : Effect.flatMap(result, encodeOutput)
+  }
+  const skill = assemble<
+    Name,
+    S["Type"],
+    A,
+    R | S["DecodingServices"] | S["EncodingServices"],
+    S["DecodingServices"] | S["EncodingServices"]
+  >(
     name,
     options,
     input,
     { decode: (params) => decode(params), encode },
     (params, scope) =>
-      Effect.suspend(() =>
-        Effect.flatMapEager(decode(params, scope.dialect), (value) => options.execute(value, contextOf(scope)))
-      ),
+      Effect.suspend(() => Effect.flatMapEager(decode(params, scope.dialect), (value) => execute(value, scope))),
     // Input that cannot be encoded again stays as it was.
     (params) => Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params))
   )
+  return output === undefined ? skill : Object.assign(skill, { output })
 }
 
 /**
@@ -484,26 +500,23 @@ export const external = <
   S["DecodingServices"] | S["EncodingServices"]
 > => {
   const { description, output, within, ...rest } = options
-  const json = Schema.toCodecJson(output)
-  const decode = Schema.decodeUnknownEffect(json)
-  const encode = Schema.encodeUnknownEffect(json)
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(output))
   const asked = Input.lazy(() => jsonObject(valueSchema(output)))
-  const skill = make(name, {
+  return make(name, {
     // A call that was in flight only asks again.
     effects: "idempotent",
     ...rest,
     description,
+    output,
     execute: Effect.fnUntraced(function* (_, { ask }: CallScope) {
       if (ask === undefined) return yield* Effect.fail("nobody can run it here")
       const limit =
         within === undefined ? {} : { answerBy: (yield* Clock.currentTimeMillis) + Duration.toMillis(within) }
       const reply = yield* ask({ message: description, output: asked(), ...limit })
       if (reply._tag !== "Accepted") return yield* Effect.fail("reason" in reply ? reply.reason : "it was not run")
-      // Without the fields that its Schema does not have.
-      return yield* encode(yield* decode(reply.output))
+      return yield* decode(reply.output)
     })
   })
-  return Object.assign(skill, { output })
 }
 
 /**

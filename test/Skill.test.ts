@@ -13,6 +13,19 @@ describe("Skill.make", () => {
     })
   )
 
+  it.effect("encodes a result by the schema of its output, without undeclared fields", () =>
+    Effect.gen(function* () {
+      const skill = Skill.make("probe", {
+        description: "",
+        input: Schema.Struct({}),
+        output: Schema.Struct({ at: Schema.Date }),
+        execute: () => Effect.succeed({ at: new Date(0), secret: "1234" })
+      })
+      assert.deepStrictEqual(yield* skill.call({}, scope), { at: "1970-01-01T00:00:00.000Z" })
+      assert.isTrue(Schema.isSchema(skill.output))
+    })
+  )
+
   it.effect("does not execute on invalid input (AC-14)", () =>
     Effect.gen(function* () {
       let calls = 0

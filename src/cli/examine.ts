@@ -74,7 +74,9 @@ const providerFinding = Effect.fnUntraced(function* ([
 
 const packages: ReadonlyArray<readonly [name: string, purpose: string]> = [
   ["@effect/sql-pg", "runs stored in PostgreSQL"],
-  ["liquidjs", "prompts written as Liquid templates"]
+  ["liquidjs", "prompts written as Liquid templates"],
+  ["quickjs-emscripten-core", "programs that a model writes"],
+  ["@jitl/quickjs-ng-wasmfile-release-sync", "programs that a model writes"]
 ]
 
 const packageFinding = ([name, purpose]: (typeof packages)[number]): Finding => {

@@ -5,6 +5,7 @@
 // - `dist/Plan.js` and all other public modules re-export their part by name, and calls that make values are marked as
 //   pure, so bundlers drop what is not used.
 // - `dist/cli` holds the command line. What a command loads lazily is a file of its own.
+// - `dist/code/internal/quickJsWorker.js` is the thread of programs, which imports nothing else of the package.
 // - Declarations stand beside the public modules as tsc writes them.
 //
 // The file of a room exports the names of a module as `<module>$<name>`. Rooms import each other's files.
@@ -137,6 +138,9 @@ for (const room of ["heart", ...doors]) {
   await bundle(room, posix.dirname(file), { stdin, entryNames: file })
 }
 await bundle("cli", "cli", { entryPoints: [{ in: "src/cli/main.ts", out: "cli/main" }] })
+// A thread starts from a file of its own, beside the code of its room.
+const thread = "code/internal/quickJsWorker"
+await bundle("code", "code/internal", { entryPoints: [{ in: `src/${thread}.ts`, out: thread }] })
 for (const file of modules) write(inDist(file), reexport(file, posix.dirname(file)))
 for (const file of files.filter(isIndex)) {
   const { code } = await transform(readFileSync(join(src, file), "utf8"), { loader: "ts" })
