@@ -130,10 +130,11 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
       "test/studio/studioLists.test.ts"
     ]
   ),
-  ofFiles(tested, "hooks of several layers combine, and a memory of a tenant is closed to the models of others", [
-    "test/Hooks.test.ts",
-    "test/Memory.test.ts"
-  ]),
+  ofFiles(
+    tested,
+    "hooks and middleware of several layers combine, and a memory of a tenant is closed to the models of others",
+    ["test/Hooks.test.ts", "test/kernel/references.test.ts", "test/Memory.test.ts"]
+  ),
   ofFiles(tested, "a budget that two processes share is spent exactly, in SQLite and PostgreSQL", [
     "test/BudgetStore.test.ts",
     "test/sql/SqlBudgetStore.test.ts"

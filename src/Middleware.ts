@@ -10,10 +10,11 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import type * as Stream from "effect/Stream"
 import type { Call, CallResult } from "./Call.ts"
 import type { Scope } from "./Caller.ts"
+import * as AddedParts from "./kit/addedParts.ts"
 import { closeOver } from "./kit/foreignCode.ts"
 import { extensionError } from "./internal/errors/extensionError.ts"
 import type {
@@ -99,7 +100,7 @@ export interface Middleware {
 }
 
 /**
- * The middleware of a run, outermost first. Default: none.
+ * Middleware given as a value, outermost first. None by default. Middleware of layers is kept beside it (see `among`).
  *
  * @category references
  * @since 0.1.0
@@ -109,35 +110,53 @@ export const Middleware: Context.Reference<ReadonlyArray<Middleware>> = Context.
   { defaultValue: () => [] }
 )
 
+const parts = AddedParts.of(Middleware)
+
 /**
- * Adds middleware inside the existing ones. Use `layerTool` for middleware around tool calls that needs services, and
- * `Layer.unwrap` as below for middleware around model calls.
+ * Returns all middleware of the given contexts, outermost first, each once.
  *
- * Layers beside each other in one list do not see each other, and only the last one counts: pass several middlewares to
- * one layer, or nest the layers with `Layer.provide`, the inner first.
+ * @category getters
+ * @since 0.1.0
+ */
+export const among = (...contexts: ReadonlyArray<Context.Context<never>>): ReadonlyArray<Middleware> =>
+  parts.among(...contexts)
+
+/**
+ * Adds middleware inside the existing ones, those of the kernel around those of the running fiber. Layers beside each
+ * other in one list are all added; nest them with `Layer.provide` where their order matters, the inner first.
  *
- * @example
- * const Costs = Layer.unwrap(
- *   Effect.map(Ledger, (ledger) =>
- *     Middleware.layer({
- *       callModel: (call, next) =>
- *         Stream.tap(next(call), (part) => (part.type === "finish" ? ledger.add(part.usage) : Effect.void))
- *     })
- *   )
- * )
+ * Use `layerTool` for middleware around tool calls that needs services, and `layerEffect` for middleware around model
+ * calls.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layer = (...middleware: ReadonlyArray<Middleware>): Layer.Layer<never> =>
-  Layer.effect(
-    Middleware,
-    Effect.map(Middleware, (outer) => [...outer, ...middleware])
-  )
+  layerEffect(Effect.succeed(middleware))
+
+/**
+ * Adds middleware that is made with services, as `layer` does.
+ *
+ * @example
+ * const Costs = Middleware.layerEffect(
+ *   Effect.map(Ledger, (ledger) => [
+ *     {
+ *       callModel: (call, next) =>
+ *         Stream.tap(next(call), (part) => (part.type === "finish" ? ledger.add(part.usage) : Effect.void))
+ *     }
+ *   ])
+ * )
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerEffect = <E, R>(
+  middleware: Effect.Effect<ReadonlyArray<Middleware>, E, R>
+): Layer.Layer<never, E, R> => parts.layer(middleware)
 
 /**
  * Wraps tool calls with a function that may need services and may fail. Any failure except a termination fails the run.
- * Added inside the existing middleware, as with `layer`.
+ * Added as with `layer`.
  *
  * @category layers
  * @since 0.1.0
@@ -148,15 +167,14 @@ export const layerTool = <E, R>(
     next: (run: ToolRun) => ToolEffect
   ) => Effect.Effect<CallResult, E | MiddlewareTermination, R>
 ): Layer.Layer<never, never, R> =>
-  Layer.effect(
-    Middleware,
-    Effect.gen(function* () {
-      const provide = closeOver(yield* Effect.context<R>())
-      const outer = yield* Middleware
-      const wrapped: Middleware = {
-        callTool: (run, next) =>
-          Effect.mapError(provide(callTool(run, next)), (error) => extensionError("callTool", error))
-      }
-      return [...outer, wrapped]
+  layerEffect(
+    Effect.map(Effect.context<R>(), (services) => {
+      const provide = closeOver(services)
+      return [
+        {
+          callTool: (run, next) =>
+            Effect.mapError(provide(callTool(run, next)), (error) => extensionError("callTool", error))
+        }
+      ]
     })
   )

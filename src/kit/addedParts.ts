@@ -3,6 +3,7 @@
  * beside it in the same list.
  */
 
+import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,12 +12,14 @@ import * as Layer from "effect/Layer"
 export interface AddedParts<A> {
   /** Returns the parts in contexts, outermost first. A part that several contexts have is returned once. */
   readonly among: (...contexts: ReadonlyArray<Context.Context<never>>) => ReadonlyArray<A>
-  /** Adds a part to those around the layer and beside it. */
-  readonly layer: <E, R>(part: Effect.Effect<A, E, R>) => Layer.Layer<never, E, R>
+  /** Adds parts to those around the layer and beside it. */
+  readonly layer: <E, R>(parts: Effect.Effect<A | ReadonlyArray<A>, E, R>) => Layer.Layer<never, E, R>
 }
 
-/** Creates the parts of a reference, whose own value is one of them. */
-export const of = <A>({ key: own }: Context.Reference<A | undefined>): AddedParts<A> => {
+/** Creates the parts of a reference, whose own value is one of them, or a list of them. */
+export const of = <A extends object>({
+  key: own
+}: Context.Reference<A | undefined> | Context.Reference<ReadonlyArray<A>>): AddedParts<A> => {
   const partsOf = ({ mapUnsafe }: Context.Context<never>): ReadonlyArray<A> =>
     [...mapUnsafe].flatMap(([key, given]) => ((key === own || key.startsWith(`${own}/`)) && given) || [])
   // Each part has its own key, so that two layers in one list do not replace each other or an outer part.
@@ -24,9 +27,9 @@ export const of = <A>({ key: own }: Context.Reference<A | undefined>): AddedPart
     Context.makeUnsafe(new Map([[`${own}/${places++}`, parts]]))
   return {
     among: (...contexts) => [...new Set(contexts.flatMap(partsOf))],
-    layer: <E, R>(part: Effect.Effect<A, E, R>) => {
-      const made = Layer.effectContext(Effect.map(part, (part) => placed([part])))
-      // The part is built once, like every layer, but is added to what surrounds it wherever it is provided.
+    layer: <E, R>(parts: Effect.Effect<A | ReadonlyArray<A>, E, R>) => {
+      const made = Layer.effectContext(Effect.map(parts, (given) => placed(Arr.ensure<A>(given))))
+      // The parts are built once, like every layer, but are added to what surrounds them wherever they are provided.
       return Layer.fromBuild((memoMap, scope) =>
         Effect.contextWith((outer: Context.Context<R>) =>
           Effect.map(Layer.buildWithMemoMap(made, memoMap, scope), (own) =>

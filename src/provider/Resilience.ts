@@ -32,7 +32,7 @@ import type { InvalidModel, ProviderUnavailable, UnsupportedProvider } from "../
 import { ProviderError } from "../KernelError.ts"
 import { Limits } from "../Limits.ts"
 import type { ModelCall, ModelStream } from "../Middleware.ts"
-import { Middleware } from "../Middleware.ts"
+import { layerEffect, type Middleware } from "../Middleware.ts"
 import type { Model } from "../Model.ts"
 import { ModelRegistry } from "../ModelRegistry.ts"
 import type { ProviderShape } from "../Provider.ts"
@@ -367,14 +367,7 @@ export function layer<const M extends ReadonlyArray<Middleware | Effect.Effect<M
 export function layer<E, R>(
   ...middleware: ReadonlyArray<Middleware | Effect.Effect<Middleware, E, R>>
 ): Layer.Layer<never, E, R> {
-  return Layer.effect(
-    Middleware,
-    Effect.gen(function* () {
-      const outer = yield* Middleware
-      const built = yield* Effect.forEach(middleware, (one) => (Effect.isEffect(one) ? one : Effect.succeed(one)))
-      return [...outer, ...built]
-    })
-  )
+  return layerEffect(Effect.forEach(middleware, (one) => (Effect.isEffect(one) ? one : Effect.succeed(one))))
 }
 
 /**
@@ -422,14 +415,8 @@ export function on(
     ...(rate === undefined || rate === false ? [] : [rateLimit(rate)]),
     ...(circuit === false ? [] : [circuitBreaker({ key: nameOf, ...circuit })])
   ]
-  return Layer.effect(
-    Middleware,
-    Effect.gen(function* () {
-      const outer = yield* Middleware
-      const built = yield* Effect.forEach(parts, (part) => part)
-      return [...outer, ...built.map(switched)]
-    })
-  ).pipe(Layer.provide([layerRateLimiter, layerCircuitBreaker()]))
+  const built = Effect.forEach(parts, (part) => Effect.map(part, switched))
+  return layerEffect(built).pipe(Layer.provide([layerRateLimiter, layerCircuitBreaker()]))
 }
 
 type Parts = SkillRegistry | ModelRegistry | RateLimiter.RateLimiter | CircuitBreaker.CircuitBreaker

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Ref, Stream } from "effect"
 import { Hooks, Kernel, KernelError, Message, Middleware, Policy, PromptPipeline, Recorder } from "kernai"
+import { Resilience } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 import { final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
@@ -87,6 +88,43 @@ describe("Policy, Hooks, Middleware, PromptPipeline and Recorder", () => {
       )
       assert.deepInclude(error, { _tag: "MiddlewareTermination", reason: "enough" })
     })
+  )
+
+  it.effect(
+    "wrap calls with the middleware of every layer, in one list, around each other and of the running fiber",
+    () =>
+      Effect.gen(function* () {
+        const { add, ref } = yield* seen
+        const named = (name: string): Middleware.Middleware => ({
+          callTool: (run, next) => Effect.andThen(add(name), next(run))
+        })
+        const list = Layer.mergeAll(
+          Middleware.layer(named("first")),
+          Middleware.layerTool((run, next) => Effect.andThen(add("second"), next(run))),
+          Resilience.layer(named("third"), Effect.succeed(named("fourth"))),
+          Layer.provideMerge(Middleware.layer(named("inner")), Middleware.layer(named("outer")))
+        )
+        yield* told(agent, [act("x"), final("ok")]).pipe(
+          Effect.provide(Middleware.layer(named("fiber"))),
+          Effect.provideService(Middleware.Middleware, [named("value")]),
+          Effect.provide(Layer.provide(kernel(echo), list))
+        )
+        const all = yield* Ref.get(ref)
+        assert.deepStrictEqual(all.toSorted(), [
+          "fiber",
+          "first",
+          "fourth",
+          "inner",
+          "outer",
+          "second",
+          "third",
+          "value"
+        ])
+        const at = (name: string) => all.indexOf(name)
+        assert.isBelow(at("outer"), at("inner"))
+        assert.isBelow(at("third"), at("fourth"))
+        assert.isBelow(at("first"), at("fiber"))
+      })
   )
 
   it.effect("that throw while observing events change nothing (BP-97, R-23)", () =>

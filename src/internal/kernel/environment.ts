@@ -17,7 +17,7 @@ import { InstructionBuilder } from "../../InstructionBuilder.ts"
 import { type AgentConfigInvalid, type ModelError, StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
-import { Middleware } from "../../Middleware.ts"
+import * as Middleware from "../../Middleware.ts"
 import * as Policy from "../../Policy.ts"
 import { PromptPipeline, TokenCounter } from "../../PromptPipeline.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
@@ -146,7 +146,7 @@ const telemetryOf = (built: Context.Context<never>, current: Context.Context<nev
 const extensionsOf = (built: Built, current: Context.Context<never>) => ({
   hooks: Hooks.among(built, current),
   // The meter counts each call that reaches a provider, so it is the innermost.
-  middleware: referenceOf(built, current, Middleware).concat(BudgetStore.among(built, current).map(meter)),
+  middleware: Middleware.among(built, current).concat(BudgetStore.among(built, current).map(meter)),
   policy: Policy.among(built, current),
   pipeline: referenceOf(built, current, PromptPipeline),
   builder: referenceOf(built, current, InstructionBuilder),

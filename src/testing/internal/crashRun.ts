@@ -18,7 +18,7 @@ import * as Hooks from "../../Hooks.ts"
 import * as Kernel from "../../Kernel.ts"
 import { Limits } from "../../Limits.ts"
 import * as MediaStore from "../../MediaStore.ts"
-import { Middleware } from "../../Middleware.ts"
+import { among, Middleware } from "../../Middleware.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import type { Question, RunRecord, RunState } from "../../RunState.ts"
 import { answerBy } from "../../RunDriver.ts"
@@ -319,7 +319,7 @@ const boot = <Output, S extends AnySkill<unknown>, R, E>(
       Context.add(MediaStore.MediaStore, outside(machine, Context.get(parts, MediaStore.MediaStore))),
       Context.add(SkillRegistry, watched.skills),
       Context.add(ProtocolRegistry.ProtocolRegistry, watched.protocols),
-      Context.add(Middleware, [...Context.get(parts, Middleware), watched.middleware])
+      Context.add(Middleware, [...among(parts), watched.middleware])
     )
     const built = yield* Layer.build(
       Layer.provide(settings.kernel ?? Kernel.layerNoProvider, Layer.succeedContext(ground))
