@@ -28,7 +28,7 @@ import { readAnswer } from "./internal/run/readAnswer.ts"
 import * as Input from "./internal/skill/skillInput.ts"
 import { ProgramChanged, ProgramFailed, ProgramImpure } from "./KernelError.ts"
 import { field } from "./kit/foreignCode.ts"
-import type { JsonObject } from "./kit/json.ts"
+import { isRecord, type JsonObject } from "./kit/json.ts"
 import * as Messages from "./Message.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
@@ -192,8 +192,8 @@ const modelOf = (name: string): Model => ({
 /**
  * Calls a skill and returns its recorded result. The skill must be one of the program's `skills`.
  *
- * A result is read from its record: an object, a list, a number or a text. Fails with `CallFailed` if the skill fails,
- * is denied, or runs out of time.
+ * A result is read from its record: an object, a list, a number or a text. Fails with the failures that the skill
+ * declares as its `failure`, and with `CallFailed` if it fails otherwise, is denied, or runs out of time.
  *
  * @example
  * const receipt = yield* Program.call(pay, { amount: 5 })
@@ -201,16 +201,17 @@ const modelOf = (name: string): Model => ({
  * @category calls
  * @since 0.1.0
  */
-export function call<const Name extends string, Input, Output, R, P, D>(
-  skill: Made<Name, Input, Output, R, P, D>,
+export function call<const Name extends string, Input, Output, R, P, D, F>(
+  skill: Made<Name, Input, Output, R, P, D, F>,
   input: Input
-): Effect.Effect<Output, CallFailed | InvalidArguments, Program | D>
+): Effect.Effect<Output, (unknown extends F ? never : F) | CallFailed | InvalidArguments, Program | D>
 export function call<Input, D>(
   skill: Made<string, Input, unknown, unknown, unknown, D>,
   input: Input
-): Effect.Effect<unknown, CallFailed | InvalidArguments, Program | D> {
-  const { name, output } = skill
-  const result = Effect.flatMap(skill.encode(input), (input) => made({ label: name, name, input }))
+): Effect.Effect<unknown, unknown, Program | D> {
+  const { failure, name, output } = skill
+  const call = Effect.flatMap(skill.encode(input), (input) => made({ label: name, name, input }))
+  const result = failure === undefined ? call : Effect.catchTag(call, "CallFailed", typedFailure(failure))
   if (output === undefined) return result
   const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(output))
   return Effect.flatMap(result, (json) =>
@@ -219,6 +220,18 @@ export function call<Input, D>(
       ({ message }) => new CallFailed({ call: name, error: "OutputInvalid", detail: message })
     )
   )
+}
+
+/** Returns a failed call that fails with its failure as the skill declares it, if it fits. */
+const typedFailure = (schema: Codec) => (failed: CallFailed) => {
+  const { error, fields } = failed
+  // The tag is stored as the name of the error.
+  const encoded = isRecord(fields) ? { _tag: error, ...fields } : fields
+  const decoded = Schema.decodeUnknownEffect(Schema.toCodecJson(schema))(encoded)
+  return Effect.matchEffect(decoded, {
+    onSuccess: (failure) => Effect.fail(failure),
+    onFailure: () => Effect.fail(failed)
+  })
 }
 
 /**

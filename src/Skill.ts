@@ -227,7 +227,8 @@ export interface Made<
   out Output,
   out R,
   out P = unknown,
-  out D = unknown
+  out D = unknown,
+  out F = unknown
 > extends AnySkill<R> {
   readonly name: Name
   /** Decodes the input without executing it. Needs the services of its schema only. */
@@ -236,6 +237,8 @@ export interface Made<
   readonly encode: (input: Input) => Effect.Effect<JsonObject, InvalidArguments, D>
   /** The Schema of its result, which is JSON. Absent: the result is any that a skill may return. */
   readonly output?: Schema.ConstraintCodec<Output, unknown>
+  /** The Schema of its failures, by which a program receives them typed. Absent: none is declared. */
+  readonly failure?: Schema.ConstraintCodec<F, unknown>
   readonly "~kernai/Skill": {
     readonly _Input: (_: Input) => Input
     readonly _Output: (_: never) => Output
@@ -294,10 +297,11 @@ export interface Options<
   /** The credentials available in `SkillContext.credential`. */
   readonly credentials?: (K & Settings.Exactly<K, Settings.CredentialSpec>) | undefined
   /**
-   * The schema of failures that the model sees with all their fields, in their encoded form. Errors of a
-   * `Schema.TaggedError` class need none: their own schema encodes them.
+   * The schema of failures that the model sees with all their fields, in their encoded form, and that a program receives
+   * typed from `Program.call`. For the model alone, errors of a `Schema.TaggedError` class need none: their own schema
+   * encodes them.
    */
-  readonly failure?: Schema.ConstraintEncoder<unknown> | undefined
+  readonly failure?: Schema.ConstraintCodec<unknown, unknown> | undefined
   /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
   readonly timeout?: Duration.Input | undefined
   /** Default: `native`. */
@@ -343,13 +347,15 @@ export function make<
   E,
   R = never,
   const C extends Settings.Configs = {},
-  const K extends Settings.Credentials = {}
+  const K extends Settings.Credentials = {},
+  F = never
 >(
   name: Name,
   options: Options<C, K> & {
     readonly input: S
     /** The Schema of its result, shown to programs that call it. The result is encoded as JSON. Default: any result. */
     readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
+    readonly failure?: Schema.ConstraintCodec<F, unknown> | undefined
     readonly progress?: undefined
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
@@ -359,7 +365,8 @@ export function make<
   A,
   R | S["DecodingServices"] | S["EncodingServices"],
   Json,
-  S["DecodingServices"] | S["EncodingServices"]
+  S["DecodingServices"] | S["EncodingServices"],
+  F
 >
 export function make<
   const Name extends string,
@@ -369,13 +376,15 @@ export function make<
   E,
   R = never,
   const C extends Settings.Configs = {},
-  const K extends Settings.Credentials = {}
+  const K extends Settings.Credentials = {},
+  F = never
 >(
   name: Name,
   options: Options<C, K> & {
     readonly input: S
     /** The Schema of its result, shown to programs that call it. The result is encoded as JSON. Default: any result. */
     readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
+    readonly failure?: Schema.ConstraintCodec<F, unknown> | undefined
     /** The progress that the skill reports. Default: any JSON. */
     readonly progress: P
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K, P["Type"]>>) => Effect.Effect<A, E, R>
@@ -386,7 +395,8 @@ export function make<
   A,
   R | S["DecodingServices"] | S["EncodingServices"],
   P["Type"],
-  S["DecodingServices"] | S["EncodingServices"]
+  S["DecodingServices"] | S["EncodingServices"],
+  F
 >
 export function make<const Name extends string, S extends Schema.Constraint, A, E, R>(
   name: Name,
@@ -711,7 +721,7 @@ const assemble = <Name extends string, I, A, R, D>(
     decode,
     encode,
     ...(normalize === undefined ? {} : { normalize }),
-    ...(options.failure === undefined ? {} : { encodeFailure: encoder(options.failure) }),
+    ...(options.failure === undefined ? {} : { failure: options.failure, encodeFailure: encoder(options.failure) }),
     call
   }
 }

@@ -185,6 +185,32 @@ describe("a program", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("catches a declared failure with its fields, also from its record", () =>
+    Effect.gen(function* () {
+      class CardDeclined extends Schema.TaggedError<CardDeclined>()("CardDeclined", { until: Schema.Date }) {}
+      const charge = Skill.make("charge", {
+        description: "Charges a card",
+        input: Amount,
+        failure: CardDeclined,
+        execute: ({ amount }) =>
+          amount > 10 ? Effect.fail(new CardDeclined({ until: new Date(5) })) : Effect.die(new Error("no network"))
+      })
+      const shop = Program.make("shop", {
+        skills: [charge],
+        run: Effect.fnUntraced(function* () {
+          const declined = yield* Effect.flip(Program.call(charge, { amount: 11 }))
+          const died = yield* Effect.flip(Program.call(charge, { amount: 1 }))
+          yield* Program.confirm("Go on?")
+          const isTyped = declined instanceof CardDeclined && declined.until.getTime() === 5
+          return `${isTyped} ${died._tag}`
+        })
+      })
+      yield* Effect.flip(Kernel.run(shop, "go", { runId: "run" }))
+      const answers = [{ callId: (yield* Kernel.questions("run"))[0]?.callId ?? "", approved: true }]
+      assert.strictEqual((yield* Kernel.resume(shop, "run", { answers })).output, "true CallFailed")
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("fails its run with its failure, and the corrected program continues the run", () =>
     Effect.gen(function* () {
       const { add, calls } = adder()

@@ -60,6 +60,19 @@ export const known: ReadonlyArray<Agent.Agent<unknown, Skill.AnySkill<unknown>, 
 yes<Equal<Effect.Services<typeof simple>, Kernel.Kernel>>()
 yes<Equal<Effect.Success<typeof simple>["output"], string>>()
 
+// The failures that a skill declares are those of its call.
+class Declined extends Schema.TaggedError<Declined>()("Declined", { until: Schema.Date }) {}
+const charge = Skill.make("charge", {
+  description: "Charges",
+  input: Schema.Struct({}),
+  failure: Declined,
+  execute: () => Effect.fail(new Declined({ until: new Date(0) }))
+})
+export const charged = Program.call(charge, {})
+yes<Equal<Effect.Error<typeof charged>, Declined | Program.CallFailed | Skill.InvalidArguments>>()
+export const paidCall = Program.call(pay, { amount: 5 })
+yes<Equal<Effect.Error<typeof paidCall>, Program.CallFailed | Skill.InvalidArguments>>()
+
 // The decoded input of a skill, and its typed result.
 const called = () => Program.call(pay, { amount: 5 })
 yes<Equal<Effect.Success<ReturnType<typeof called>>, number>>()

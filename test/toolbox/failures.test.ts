@@ -38,7 +38,7 @@ class LoginFailed extends Schema.TaggedError<LoginFailed>()("LoginFailed", {
   }
 }
 
-const failing = (execute: () => Effect.Effect<unknown, unknown>, failure?: Schema.ConstraintEncoder<unknown>) =>
+const failing = (execute: () => Effect.Effect<unknown, unknown>, failure?: Schema.ConstraintCodec<unknown, unknown>) =>
   Skill.make("send", { description: "Sends", input: Schema.Struct({}), failure, execute })
 
 /** The last prompt of a run whose only call fails, and the result of that call. */

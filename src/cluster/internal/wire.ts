@@ -24,7 +24,12 @@ const answerFields = {
 
 const Answer = Schema.Struct(answerFields)
 
-const CallError = Schema.Struct({ name: Schema.String, message: Schema.String, recoverable: Schema.Boolean })
+const CallError = Schema.Struct({
+  name: Schema.String,
+  message: Schema.String,
+  recoverable: Schema.Boolean,
+  fields: Schema.optionalKey(Schema.Json)
+})
 
 const Recovery = Schema.Union([
   Schema.Literals(["retry", "fail"]),

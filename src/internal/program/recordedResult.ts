@@ -25,7 +25,9 @@ export class CallFailed extends Schema.TaggedError<CallFailed>()("CallFailed", {
   call: Schema.String,
   /** The tag of the failure, such as `CardDeclined`, `Denied` or `Timeout`. */
   error: Schema.String,
-  detail: Schema.String
+  detail: Schema.String,
+  /** The fields of a failure that its skill declares, in their encoded form. */
+  fields: Schema.optionalKey(Schema.Json)
 }) {
   override get message() {
     return `${this.call}: ${this.detail}`
@@ -39,7 +41,11 @@ export const read = (
   media: MediaLookup
 ): Effect.Effect<Exit.Exit<Recorded, CallFailed>> => {
   const failed = (error: string, detail: string) => Exit.fail(new CallFailed({ call, error, detail }))
-  if (result.error !== undefined) return Effect.succeed(failed(result.error.name, result.error.message))
+  if (result.error !== undefined) {
+    const { fields, message, name } = result.error
+    const failure = { call, error: name, detail: message, ...(fields === undefined ? {} : { fields }) }
+    return Effect.succeed(Exit.fail(new CallFailed(failure)))
+  }
   const content = result.message?.content ?? result.output ?? []
   const value = result.value === undefined ? valueOf(content) : result.value
   const { full_result: id, shows, truncated } = result.metadata ?? {}

@@ -23,7 +23,7 @@ import type { Redactor } from "../../Redaction.ts"
 import { perObject } from "../../kit/perObject.ts"
 import { attempt, bounded, causeText, failureIn, field, isA, logged, messageOf, tagOf } from "../../kit/foreignCode.ts"
 import { type Json, type JsonObject, isJsonObject } from "../../kit/json.ts"
-import { redact } from "../../kit/redact.ts"
+import { deep, redact } from "../../kit/redact.ts"
 import * as Snapshot from "../../kit/snapshot.ts"
 import { clip } from "../../kit/text.ts"
 import { toText } from "../words/contentText.ts"
@@ -70,20 +70,28 @@ type Encode = (error: unknown) => Effect.Effect<unknown, unknown>
 export const encoder = (schema: Schema.ConstraintEncoder<unknown>): Encode =>
   SchemaParser.encodeUnknownEffect(Schema.toCodecJson(schema))
 
-/** Formats a failure with its declared schema if it fits, else with the schema of its class. */
-const failureText = (
+/**
+ * Formats a failure with its declared schema if it fits, else with the schema of its class. The fields of the declared
+ * schema are kept for programs, unless they are longer than a text may be.
+ */
+const failureError = (
   error: unknown,
   encode: Encode | undefined,
   clean: (text: string) => string,
   bytes: number
-): Effect.Effect<string> => {
-  const write = (fields: Json | undefined) => bounded(textOf(error, fields), clean, bytes)
+): Effect.Effect<CallError> => {
+  const write = (fields: Json | undefined) =>
+    Calls.error(clean(tagOf(error)), bounded(textOf(error, fields), clean, bytes))
   if (encode === undefined) return Effect.sync(() => write(ofClass(error)))
   return Effect.matchCause(
     Effect.suspend(() => encode(error)),
     {
       onFailure: () => write(ofClass(error)),
-      onSuccess: (encoded) => write(shown(error, encoded))
+      onSuccess: (encoded) => {
+        const fields = shown(error, encoded)
+        const isKept = fields !== undefined && JSON.stringify(fields).length <= bytes
+        return isKept ? { ...write(fields), fields: deep(fields, clean) } : write(fields)
+      }
     }
   )
 }
@@ -96,9 +104,7 @@ const errorOf = (
 ): Effect.Effect<CallError> =>
   isA(error, TimedOut)
     ? Effect.succeed(Calls.error("Timeout", `${subject} ${error.message}`))
-    : Limits.use(({ resultBytes }) =>
-        Effect.map(failureText(error, encode, clean, resultBytes), (text) => Calls.error(clean(tagOf(error)), text))
-      )
+    : Limits.use(({ resultBytes }) => failureError(error, encode, clean, resultBytes))
 
 const textOf = (error: unknown, fields: Json | undefined): string => {
   const parts = carried(error)

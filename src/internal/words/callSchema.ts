@@ -13,7 +13,13 @@ export const callKind = lazily(() => Schema.Literals(["skill", "protocol", "buil
 export const effects = lazily(() => Schema.Literals(["read", "idempotent", "write"]))
 
 export const callError = lazily(() =>
-  Schema.Struct({ name: Schema.String, message: Schema.String, recoverable: Schema.Boolean })
+  Schema.Struct({
+    name: Schema.String,
+    message: Schema.String,
+    recoverable: Schema.Boolean,
+    /** The fields of a failure that fits the `failure` schema of its skill, in their encoded form. */
+    fields: Schema.optionalKey(Storable.Json)
+  })
 )
 
 /** Why a person approved a call, if the person gave a reason, and who did. */
