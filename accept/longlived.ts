@@ -32,6 +32,14 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "testing/ReplayProvider"
   ],
   ["runs that need somebody are counted by need, agent and version", "cli/runs/overview"],
+  ["schedules are listed, paused, resumed and run now, from any process", "Schedules", "cli/runs/operateSchedules"],
+  ["intervals run through the repeated hour of autumn, and are not doubled in spring", "internal/kernel/cronSchedule"],
+  [
+    "runs of all callers are counted, requeued and pruned by agent, version and tenant, by operators only",
+    "Operations",
+    "http/operator"
+  ],
+  ["an idle worker sleeps until a run is offered or a deadline comes: three virtual days", "worker/idle"],
   ["a run that kills its process fails no neighbour, and is set apart as poisoned", "worker/blame"],
   [
     "workers and a cluster in chaos lose, double and block no run, and fail only those that kill their process",

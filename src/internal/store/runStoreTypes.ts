@@ -223,6 +223,14 @@ export interface RunStoreShape {
    */
   readonly offers?: Stream.Stream<string> | undefined
   /**
+   * Returns whether no run is queued, running or interrupted. For stores whose `offers` also emits each run that pauses,
+   * and loses nothing, as where all processes are this one: workers poll every five minutes instead of every five seconds
+   * while no run is unfinished.
+   *
+   * @since 0.1.0
+   */
+  readonly isIdle?: Effect.Effect<boolean> | undefined
+  /**
    * Small texts beside the runs. Without them, schedules cannot be listed or paused.
    *
    * @since 0.1.0

@@ -49,7 +49,7 @@ export const setDue = (
 }
 
 /** Leaves a run alone for a while that could not be resumed or failed. */
-export const defer = (due: DueRuns, head: RunHead): Effect.Effect<void> =>
+export const defer = (due: DueRuns, head: Pick<RunHead, "revision" | "runId">): Effect.Effect<void> =>
   Effect.map(Clock.currentTimeMillis, (now) => setDue(due, head, now + deferredMs))
 
 /** How long a run is left alone that could not be resumed, failed or declined. */

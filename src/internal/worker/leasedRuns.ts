@@ -9,6 +9,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
@@ -59,6 +60,8 @@ interface State<R> extends Leases {
   isPollCut: boolean
   /** Held while a run is considered for a place. */
   readonly one: Semaphore.Semaphore
+  /** Opened when a run is announced. Each loop of polls has one. */
+  readonly heard: Array<Latch.Latch>
   claimed: number
   isDraining: boolean
 }
@@ -89,19 +92,26 @@ export const make = Effect.fnUntraced(function* <R>(
     beyond: new Set(),
     isPollCut: false,
     one: Semaphore.makeUnsafe(1),
+    heard: [],
     claimed: 0,
     isDraining: false
   }
   const polls = pollsOf(worker)
   const { due, store } = driver
   const often = options.pollInterval ?? (store.offers === undefined ? "1 second" : "5 seconds")
+  const announcesAll = store.offers !== undefined && store.isIdle !== undefined
+  const rest = announcesAll && options.pollInterval === undefined ? idle : undefined
   const check = (runId: string) => checked(worker, runId)
+  const hear = (runId: string) => {
+    for (const latch of worker.heard) latch.openUnsafe()
+    return check(runId)
+  }
   const all = [
-    Effect.andThen(Stream.runDrain(Stream.mapEffect(offersOf(store), check, { concurrency: 16 })), Effect.never),
+    Effect.andThen(Stream.runDrain(Stream.mapEffect(offersOf(store), hear, { concurrency: 16 })), Effect.never),
     Effect.forever(Effect.flatMap(DueRuns.nextDue(due), check)),
-    Effect.forever(Effect.andThen(polls.poll, Effect.sleep(often))),
+    Effect.forever(Effect.andThen(polls.poll, untilPoll(worker, often, rest))),
     Effect.forever(Effect.andThen(driver.places.freed, refill(worker, polls.next))),
-    polls.questions(options.pollInterval ?? "5 seconds")
+    polls.questions(untilPoll(worker, options.pollInterval ?? "5 seconds", rest))
   ]
   const drained = Effect.onInterrupt(() => drain(worker))
   return {
@@ -166,12 +176,38 @@ const pollsOf = <R>(worker: State<R>) => {
         return next
       })
     ),
-    /** Reads all waiting runs, then the next page of them at each interval. */
-    questions: (interval: Duration.Input) =>
-      Effect.andThen(waiting.all, Effect.forever(Effect.andThen(Effect.sleep(interval), waiting.next))),
+    /** Reads all waiting runs, then the next page of them after each pause. */
+    questions: (pause: Effect.Effect<void>) =>
+      Effect.andThen(waiting.all, Effect.forever(Effect.andThen(pause, waiting.next))),
     /** Claims all runs that can be claimed now. */
     all: Effect.all([waiting.all, running.all, failed.all], { discard: true })
   }
+}
+
+/** Time between polls while nothing is unfinished in a store that announces everything. */
+const idle: Duration.Input = "5 minutes"
+
+/**
+ * Waits until the next poll. With `rest`, that long once two polls found no unfinished run, unless one is announced. The
+ * first poll may come before this process hears announcements.
+ */
+const untilPoll = <R>(
+  { heard, store: { isIdle } }: State<R>,
+  often: Duration.Input,
+  rest: Duration.Input | undefined
+): Effect.Effect<void> => {
+  if (rest === undefined || isIdle === undefined) return Effect.sleep(often)
+  const announced = Latch.makeUnsafe()
+  heard.push(announced)
+  let wasIdle = false
+  return Effect.suspend(() => {
+    announced.closeUnsafe()
+    return Effect.flatMap(isIdle, (isIdle) => {
+      const rests = isIdle && wasIdle
+      wasIdle = isIdle
+      return rests ? Effect.raceFirst(Effect.sleep(rest), announced.await) : Effect.sleep(often)
+    })
+  })
 }
 
 /** Number of waiting runs per page, so that a new question among ten thousand is found within two minutes. */
@@ -191,14 +227,17 @@ const offersOf = (store: RunStore["Service"]): Stream.Stream<string> => {
 
 // ---------------------------------------------------------------- one run
 
-/** Considers one run now. If its store fails, a later poll finds the run. */
+/** Considers one run now, and again half a minute later if its store fails. */
 const checked = <R>(worker: State<R>, runId: string): Effect.Effect<void> =>
   Effect.gen(function* () {
     const head = Option.getOrUndefined(yield* worker.timed(worker.store.head(runId)))
     if (head === undefined || head.parentRunId !== undefined) return
     if (head.status.type === "waiting") return yield* consider(worker, head)
     yield* worker.one.withPermits(1)(consider(worker, head))
-  }).pipe(Effect.catchCause(logIgnored(`a worker could not check run ${flat(runId)}`)))
+  }).pipe(
+    Effect.tapCause(() => DueRuns.defer(worker.driver.due, { runId, revision: 0 })),
+    Effect.catchCause(logIgnored(`a worker could not check run ${flat(runId)}`))
+  )
 
 /** Claims a run if it can be attempted now, or notes when it is due, or that it waits for a place. */
 const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead) {

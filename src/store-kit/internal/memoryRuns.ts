@@ -104,6 +104,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         runs.listeners.add(listener)
         return () => void runs.listeners.delete(listener)
       }),
+      isIdle: Effect.sync(() => Array.from(runs.kept.values()).every(({ state }) => state.status.type !== "running")),
       notes: notesIn(new Map()),
       remove: (runIds) =>
         Effect.sync(() => {
@@ -164,6 +165,7 @@ const append = (
   target.state = state
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
   if (state.status.type === "cancelled") runs.cancellations.complete(runId)
+  if (state.status.type === "paused" && state.depth === 0) for (const listener of runs.listeners) listener(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
   return Effect.void
 }

@@ -40,6 +40,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
         neverCancelled
       ),
     offers: store.offers === undefined ? undefined : withoutDefects(store.offers),
+    isIdle: store.isIdle,
     notes: store.notes === undefined ? undefined : soundNotes(store.notes),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }

@@ -1,0 +1,79 @@
+/** A worker on a store in memory, while there is nothing to do. */
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
+import { command, final } from "../support/blocks.ts"
+
+const agent = Agent.make({ instructions: "", model: "m", skills: "all" })
+
+const pay = Skill.dynamic("pay", {
+  description: "pays",
+  inputSchema: { type: "object" },
+  execute: () => Effect.succeed("paid")
+})
+
+/** A process on a store, whose calls wait a day for a person. */
+const process = (store: RunStore.RunStoreShape) =>
+  Kernel.layer.pipe(
+    Layer.provide([
+      SkillRegistry.layer(pay),
+      ProtocolRegistry.layer(),
+      MediaStore.layerMemory,
+      MockProvider.layer(command("pay"), final("done")),
+      Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { within: "1 day" })))
+    ]),
+    Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
+  )
+
+/** A store that counts its lists, with a worker. */
+const working = Effect.gen(function* () {
+  const memory = yield* RunStore.makeMemory
+  const lists = { count: 0 }
+  const store: RunStore.RunStoreShape = {
+    ...memory,
+    list: (filter) => {
+      lists.count++
+      return memory.list(filter)
+    }
+  }
+  yield* Effect.forkScoped(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)), {
+    startImmediately: true
+  })
+  return { lists, store: memory }
+})
+
+const statusOf = (store: RunStore.RunStoreShape, runId: string) =>
+  Effect.map(store.head(runId), (head) => Option.getOrThrow(head).status.type)
+
+describe("an idle worker on a store in memory", () => {
+  it.effect("sleeps for minutes instead of seconds while no run is unfinished, and claims the next one at once", () =>
+    Effect.gen(function* () {
+      const { lists, store } = yield* working
+      yield* TestClock.adjust("3 days")
+      // Two lists of runs and one of waiting runs, every five minutes.
+      assert.isBelow(lists.count, 3 * 12 * 24 * 3 + 10)
+      yield* Effect.provide(Kernel.submit(agent, "go", { runId: "r" }), process(store))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+    })
+  )
+
+  it.effect("hears the question of another process, and declines it at its deadline", () =>
+    Effect.gen(function* () {
+      const { lists, store } = yield* working
+      yield* TestClock.adjust("1 hour")
+      yield* Effect.provide(Effect.exit(Kernel.run(agent, "go", { runId: "r" })), process(store))
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+      const before = lists.count
+      yield* TestClock.adjust("23 hours")
+      assert.isBelow(lists.count - before, 3 * 12 * 24)
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+      yield* TestClock.adjust("1 hour")
+      // It was declined on time, so the model asks again then.
+      const [asked] = Option.getOrThrow(yield* store.load("r")).questions
+      assert.deepInclude(asked, { callId: "r:t2.0", answerBy: Duration.toMillis("49 hours") })
+    })
+  )
+})
