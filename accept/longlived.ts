@@ -51,6 +51,12 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "cli/runs/overview"
   ],
   [
+    "a clock that is set back by an hour delays nothing by more than 20 seconds",
+    "cluster/clockJump",
+    "cluster/steadyClock",
+    "worker/retries"
+  ],
+  [
     "a run at rest leaves its runner within seconds, and ten places of a runner begin thousands of runs a minute",
     "cluster/places",
     "cluster/postgres"

@@ -34,6 +34,7 @@ import type { SocketServerError } from "effect/socket/SocketServer"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerFor } from "../kit/layerFor.ts"
 import { MaxRuns } from "./internal/maxRuns.ts"
+import * as SteadyClock from "./internal/steadyClock.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -141,7 +142,7 @@ const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, Socket
       Layer.provideMerge(messages),
       Layer.provide([Layer.orDie(SqlRunnerStorage.layer), config, serialization])
     )
-    .pipe(Layer.provide([config, serialization]), Layer.merge(Layer.succeed(MaxRuns, maxRuns)))
+    .pipe(Layer.provide([config, serialization, steadyClock]), Layer.merge(Layer.succeed(MaxRuns, maxRuns)))
 }
 
 const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, never, SqlClient> => {
@@ -150,7 +151,7 @@ const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, 
     Layer.provide(protocol),
     Layer.provideMerge(messages),
     Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
-    Layer.provide([config, serialization])
+    Layer.provide([config, serialization, steadyClock])
   )
 }
 
@@ -175,6 +176,9 @@ const configOf = (options: ClientOptions, own: Config): Layer.Layer<ShardingConf
 }
 
 const messages = Layer.provide(SqlMessageStorage.layer, layerDigest)
+
+/** Made anew for each node: a test may give one its own clock. */
+const steadyClock = Layer.fresh(SteadyClock.layer)
 
 const serialization = RpcSerialization.layerSchemaBinary()
 

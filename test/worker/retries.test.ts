@@ -60,6 +60,23 @@ describe("a worker", () => {
     })
   )
 
+  it.effect("does not wait for a clock that was set back by an hour since the run failed", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* TestClock.setTime(7_200_000)
+      yield* submit(agent, "r")
+      const provider = MockProvider.make("paid").failOnStep(0, "overloaded")
+      const options = { agents: [agent], resume: () => ({ provider }) }
+      yield* Effect.provide(RunWorker.runOnce({ ...options, retries: () => false }), layer)
+      assert.strictEqual(yield* statusOf(store, "r"), "failed")
+      yield* TestClock.setTime(3_600_000)
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run(options), layer))
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
   it.effect("does not retry a run that failed outside a worker, even with a transient error", () =>
     Effect.gen(function* () {
       const { layer, store } = yield* crowded

@@ -2,6 +2,7 @@
  * Decides when and how often a run that crashed or failed may be attempted again.
  */
 
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -56,7 +57,10 @@ export const patience = Effect.fnUntraced(function* (
     if (Option.isNone(next)) return { _tag: "Exhausted", attempts }
     millis = Duration.toMillis(next.value[1])
   }
-  const at = Math.max(millis === 0 ? 0 : head.updatedAt + millis, notBefore(head))
+  const now = yield* Clock.currentTimeMillis
+  // After the clock was set back, the wait would last until the clock has caught up.
+  const wasSetBack = head.updatedAt > now + setBackMs
+  const at = wasSetBack ? now : Math.max(millis === 0 ? 0 : head.updatedAt + millis, notBefore(head))
   return { _tag: "From", at, isSuspect }
 })
 
@@ -120,6 +124,9 @@ const notBefore = ({ status }: RunHead): number => {
   const at = status.type === "failed" ? status.error.fields?.["retryAt"] : undefined
   return typeof at === "number" ? at : 0
 }
+
+/** Milliseconds between the clocks of two processes. A run that changed later was changed before its clock was set back. */
+const setBackMs = 10_000
 
 const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_call_started", "tool_call_completed"])
 
