@@ -172,9 +172,11 @@ export const doors = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/fetchedMedia.test.ts"
   ]),
   ofFiles(tested, "A2A over REST, and files as parts, with the client of the protocol", ["test/http/a2aRest.test.ts"]),
-  ofFiles(tested, "the trace of a caller goes through the door, workers and answers, to agents and servers", [
-    "test/traces.test.ts"
-  ]),
+  ofFiles(
+    tested,
+    "the trace of a caller goes through the door, workers, resumes, schedules and clusters, to agents and servers",
+    ["test/traces.test.ts", "test/cluster/traces.test.ts"]
+  ),
   ofFiles(tested, "tools that a page or another service runs, over useChat, AG-UI and A2A", [
     "test/http/external.test.ts",
     "test/http/agExternal.test.ts"

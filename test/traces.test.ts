@@ -1,7 +1,8 @@
 /** The trace of a caller, through the HTTP door, workers, resumes and the requests to other services. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option, Schedule, Schema, Stream, Tracer } from "effect"
+import { Effect, Layer, Option, Schedule, Schema, Stream } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
+import { TestClock } from "effect/testing"
 import {
   Agent,
   Kernel,
@@ -18,9 +19,12 @@ import { A2aClient } from "kernai/http"
 import { MockProvider } from "kernai/testing"
 import { serve } from "./support/http.ts"
 import { request, vendor } from "./support/provider.ts"
+import { agentsIn, caller, parentOf, spanId, traceId, traceparent, tracer } from "./support/tracer.ts"
 import { until } from "./support/until.ts"
 
-const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", dialect: "tools", skills: "all" })
+const settings = { name: "clerk", instructions: "", model: "scripted", dialect: "tools", skills: "all" } as const
+
+const agent = Agent.make(settings)
 
 const pay = Skill.make("pay", {
   description: "Pays",
@@ -28,29 +32,7 @@ const pay = Skill.make("pay", {
   execute: () => Effect.succeed("paid")
 })
 
-const traceId = "0af7651916cd43dd8448eb211c80319c"
-const spanId = "b7ad6b7169203331"
-const traceparent = `00-${traceId}-${spanId}-01`
-
-/** A tracer that keeps its spans. */
-const tracer = () => {
-  const spans: Array<Tracer.NativeSpan> = []
-  const made = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
-  return { spans, layer: Layer.succeed(Tracer.Tracer, made) }
-}
-
 const spaced = Schedule.spaced("10 millis")
-
-const agentsIn = (spans: ReadonlyArray<Tracer.NativeSpan>) =>
-  spans.filter(({ name }) => name.startsWith("invoke_agent"))
-
-const parentOf = ({ parent }: Tracer.NativeSpan) => Option.getOrUndefined(parent)?.spanId
 
 const kernel = (model: MockProvider.Mock) =>
   Kernel.layer.pipe(
@@ -86,7 +68,6 @@ describe("the trace of a caller", () => {
       const store = yield* Effect.provide(RunStore.RunStore, RunStore.layerMemory)
       const Store = Layer.succeed(RunStore.RunStore, store)
       // The process that takes the request traces nothing itself.
-      const caller = Tracer.externalSpan({ traceId, spanId, sampled: true })
       const runId = yield* Kernel.submit(agent, "Pay.").pipe(
         Effect.withSpan("a request", { parent: caller }),
         Effect.provide(Layer.provide(kernel(model), Store))
@@ -112,10 +93,80 @@ describe("the trace of a caller", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("holds the run, and the agents it calls, that another process executes for the door", () =>
+    Effect.gen(function* () {
+      const helper = Agent.make({ name: "helper", instructions: "", model: "scripted", dialect: "tools", skills: [] })
+      const boss = Agent.make({ ...settings, name: "boss", agents: [helper] })
+      const store = yield* Effect.provide(RunStore.RunStore, RunStore.layerMemory)
+      const { url } = yield* serve({ agent: boss, store, options: { worker: false } })
+      yield* Effect.promise(() =>
+        fetch(`${url}/runs`, {
+          method: "POST",
+          headers: { "content-type": "application/json", traceparent },
+          body: JSON.stringify({ input: "Hello.", runId: "one" })
+        })
+      )
+      const { layer, spans } = tracer()
+      const model = MockProvider.make({ calls: [{ name: "helper", params: { input: "Who?" } }] }, "Eva.", "Done.")
+      const Worker = RunWorker.layer({ agents: [boss] }).pipe(
+        Layer.provide(kernel(model)),
+        Layer.provide([Layer.succeed(RunStore.RunStore, store), layer])
+      )
+      yield* Effect.provide(
+        Effect.repeat(store.head("one"), {
+          until: (head) => Option.isSome(head) && head.value.status.type === "completed",
+          schedule: spaced
+        }),
+        Worker
+      )
+      const [run, called, ...more] = agentsIn(spans)
+      assert.deepStrictEqual([run?.traceId, called?.traceId, more.length], [traceId, traceId, 0])
+      assert.deepStrictEqual([run?.name, called?.name], ["invoke_agent boss", "invoke_agent helper"])
+      assert.notStrictEqual(run && parentOf(run), undefined)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("holds a resume that belongs to no trace", () =>
+    Effect.gen(function* () {
+      const { layer, spans } = tracer()
+      yield* Effect.gen(function* () {
+        const runId = yield* Effect.withSpan(Kernel.submit(agent, "Hello."), "a request", { parent: caller })
+        yield* Kernel.resume(agent, runId)
+        const [run] = agentsIn(spans)
+        const submitted = spans.find(({ name }) => name === "a request")
+        assert.deepStrictEqual([run?.traceId, run && parentOf(run)], [traceId, submitted?.spanId])
+      }).pipe(Effect.provide([Layer.provideMerge(kernel(MockProvider.make("Done.")), RunStore.layerMemory), layer]))
+    })
+  )
+
+  it.effect("holds the runs of a schedule that it began, wherever they are executed", () =>
+    Effect.gen(function* () {
+      const store = yield* Effect.provide(RunStore.RunStore, RunStore.layerMemory)
+      const Store = Layer.succeed(RunStore.RunStore, store)
+      const model = MockProvider.make().onCall(() => "Done.")
+      const often = { name: "often", cron: "*/10 * * * *", timeZone: "UTC" }
+      const scheduled = Kernel.schedule(agent, "Report.", often).pipe(
+        Effect.withSpan("a schedule", { parent: caller }),
+        Effect.provide(Layer.provide(kernel(model), Store))
+      )
+      yield* Effect.forkChild(scheduled, { startImmediately: true })
+      yield* TestClock.adjust("21 minutes")
+      const { layer, spans } = tracer()
+      const heads = yield* store.list({ order: "oldest" })
+      for (const { runId } of heads) {
+        yield* Effect.provide(Kernel.resume(agent, runId), [Layer.provide(kernel(model), Store), layer])
+      }
+      assert.isAtLeast(heads.length, 2)
+      assert.deepStrictEqual(
+        agentsIn(spans).map((span) => [span.traceId, parentOf(span)]),
+        heads.map(() => [traceId, spanId])
+      )
+    }).pipe(Effect.scoped)
+  )
+
   it.effect("is linked to a resume that belongs to another trace", () =>
     Effect.gen(function* () {
       const { layer, spans } = tracer()
-      const caller = Tracer.externalSpan({ traceId, spanId, sampled: true })
       yield* Effect.gen(function* () {
         const runId = yield* Effect.withSpan(Kernel.submit(agent, "Hello."), "a request", { parent: caller })
         yield* Effect.withSpan(Kernel.resume(agent, runId), "a visit", { root: true })
@@ -146,7 +197,6 @@ describe("the trace of a caller", () => {
         return Effect.succeed(HttpClientResponse.fromWeb(request, new Response("{}", { status: 400 })))
       })
       const provider = yield* vendor("anthropic")({}).pipe(Effect.provideService(HttpClient.HttpClient, http))
-      const caller = Tracer.externalSpan({ traceId, spanId, sampled: true })
       const asked = Effect.withSpan(Effect.exit(Stream.runDrain(provider.stream(request()))), "a call", {
         parent: caller
       })
@@ -167,7 +217,7 @@ describe("the trace of a caller", () => {
       const asked = Effect.flatMap(A2aClient.make({ url: "https://billing.example" }), ({ ask }) =>
         Effect.exit(ask("?"))
       )
-      yield* Effect.withSpan(asked, "a call", { parent: Tracer.externalSpan({ traceId, spanId, sampled: true }) }).pipe(
+      yield* Effect.withSpan(asked, "a call", { parent: caller }).pipe(
         Effect.provideService(HttpClient.HttpClient, http)
       )
       assert.match(sent[0] ?? "", new RegExp(`^00-${traceId}-[0-9a-f]{16}-01$`))
