@@ -203,9 +203,14 @@ const judgement = (run: Run, call: Call, decision: Decision): Judgement => {
 export const needsReview = ({ hooks, state }: Run): boolean =>
   hooks.onToolCallStarted !== undefined || state.questions.length > 0
 
-/** Accepts a call, with `change` applied if given. Synchronous. */
-export const accept = (run: Run, { callId }: Call, change?: CallChange): void =>
-  record(run, { type: "tool_call_started", callId, ...(change && { change: shortChange(run, change) }) })
+/** Accepts a call, with `change` applied if given, about which a policy may have decided. Synchronous. */
+export const accept = (run: Run, call: Call, change?: CallChange, decision?: Decision): void =>
+  record(run, {
+    type: "tool_call_started",
+    callId: call.callId,
+    ...(change && { change: shortChange(run, change) }),
+    ...(decision && { decision: decisionOf(call, decision) })
+  })
 
 const shortChange = ({ limits }: Run, change: CallChange): CallChange =>
   change.type === "skip" && change.result.error !== undefined
@@ -219,10 +224,12 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   if (answer !== undefined && !answer.approved) return accept(run, call, skipDenied(call, answer.reason))
   if (run.policy !== undefined) yield* flush(run)
   let current = call
+  let decision: Decision | undefined
   if (answer?.input !== undefined) {
     // A person can change the input, but cannot allow a call that the policy denies.
     const verdict = yield* judge(run, { ...call, input: answer.input })
-    if (verdict.question?.answer !== undefined) return accept(run, call, skipDenied(call, verdict.question.reason))
+    decision = verdict.decision
+    if (isDenied(verdict)) return accept(run, call, skipDenied(call, decision?.reason), decision)
     current = verdict.call
   }
   if (question !== undefined && answer !== undefined) {
@@ -233,7 +240,7 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
   if (answer !== undefined && question !== undefined && !sameJson(question.input, call.input)) {
     // The question shows the input that the hook returned, so the hook has already run.
     const approved = answer.input === undefined ? withSkill(run, { ...call, input: question.input }) : current
-    return accept(run, call, { type: "rewrite", call: { ...approved, review: "accepted" } })
+    return accept(run, call, { type: "rewrite", call: { ...approved, review: "accepted" } }, decision)
   }
   const hook = run.hooks.onToolCallStarted
   if (hook !== undefined) {
@@ -248,7 +255,8 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
       // An answer covers only the input that was approved.
       const isGranted = answer !== undefined && sameJson(answer.input ?? question?.input, value.input)
       const verdict: Judgement = isGranted ? { call: current } : yield* judge(run, current)
-      if (verdict.question?.answer !== undefined) return accept(run, call, skipDenied(call, verdict.question.reason))
+      decision = verdict.decision ?? decision
+      if (isDenied(verdict)) return accept(run, call, skipDenied(call, decision?.reason), decision)
       if (verdict.question !== undefined) {
         const open = [verdict.question]
         return yield* pause(run, "approval_required", questionMetadata(open), { asked: open })
@@ -256,8 +264,15 @@ export const review = Effect.fnUntraced(function* (run: Run, call: Call): Effect
       current = verdict.call
     }
   }
-  accept(run, call, current === call ? undefined : { type: "rewrite", call: { ...current, review: "accepted" } })
+  accept(
+    run,
+    call,
+    current === call ? undefined : { type: "rewrite", call: { ...current, review: "accepted" } },
+    decision
+  )
 })
+
+const isDenied = ({ question }: Judgement): boolean => question?.answer !== undefined
 
 /**
  * Returns why an approved call cannot run as it was approved: its skill is gone, or has another input by now. The person

@@ -124,7 +124,9 @@ export const events = {
   tool_call_started: perObject((content: ContentCodec) =>
     event("tool_call_started", {
       callId: Messages.ownId(),
-      change: Schema.optionalKey(Model.callChange(content))
+      change: Schema.optionalKey(Model.callChange(content)),
+      /** What a policy decided about the input that a hook or a person put in place of the model's. */
+      decision: Schema.optionalKey(policyDecision())
     })
   ),
   tool_call_completed: perObject((content: ContentCodec) =>
