@@ -13,8 +13,9 @@ import * as Calls from "../../Call.ts"
 import * as Kernel from "../../Kernel.ts"
 import { type KernelError, type StoreError, withVendorWords } from "../../KernelError.ts"
 import type { RunEvent } from "../../RunEvent.ts"
-import type { Answer } from "../../RunState.ts"
+import type { Answer, GivenAnswer } from "../../RunState.ts"
 import type { RunStore } from "../../RunStore.ts"
+import type { JsonObject } from "../../kit/json.ts"
 import type { Asking } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { localCaller } from "../localCaller.ts"
@@ -121,7 +122,7 @@ const watch = (
 
 /** Asks about the waiting calls. Returns undefined without an answer. */
 const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look }: Setting) {
-  const answers: Array<Answer> = []
+  const answers: Array<GivenAnswer> = []
   for (const { asking, callId, input, name, reason } of yield* Session.questions(runId)) {
     if (asking !== undefined) {
       const reply = yield* askFor(asking, look)
@@ -144,7 +145,8 @@ const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look 
 const allowWords = ["yes", "no", "always"]
 
 /** Asks the question of a running call. Returns undefined without an answer. */
-const askFor = Effect.fnUntraced(function* ({ form, message, url }: Asking, look: Text.Look) {
+const askFor = Effect.fnUntraced(function* ({ form, message, output, url }: Asking, look: Text.Look) {
+  if (output !== undefined) return yield* askForResult(message, output, look)
   const shown = form ?? url ?? ""
   const words = form === undefined ? "[y]es" : "[y]es, with the values as a JSON object behind it"
   while (true) {
@@ -156,6 +158,20 @@ const askFor = Effect.fnUntraced(function* ({ form, message, url }: Asking, look
     if (Option.isSome(values)) return { approved: true, values: values.value }
   }
 })
+
+/** Asks for the result of a call that somebody else runs. Returns undefined without an answer. */
+const askForResult = Effect.fnUntraced(function* (message: string, schema: JsonObject, look: Text.Look) {
+  const words = "[y]es, with the result as JSON behind it, [n]o, or [l]ater"
+  while (true) {
+    const choice = yield* choose(Text.excerpt(message, 800), schema, words, replyWords, look)
+    if (choice === undefined) return undefined
+    if (choice.letter !== "y") return { approved: false, dismissed: choice.letter === "l" }
+    const output = decodeJson(choice.rest)
+    if (Option.isSome(output)) return { output: output.value }
+  }
+})
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
 const replyWords = ["yes", "no", "later"]
 

@@ -50,7 +50,7 @@ const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
       <TurnCards key={turn.turn} turn={turn} scope={scope} />
     ))}
     {state.questions
-      .filter(({ answer }) => answer === undefined)
+      .filter(({ answer, asking }) => answer === undefined && asking?.isTimer !== true)
       .map((question) => (
         <QuestionCard
           key={question.callId}

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals"
 import { twins } from "../../kit/seenText.ts"
 import type { OpenQuestion } from "../../RunState.ts"
+import { type Asked, askedBy } from "./askedValue.ts"
 import { Fields } from "./fields.tsx"
 import { ago, counted, json } from "./format.ts"
 import { attempt, canChange, data, info, readQuestions } from "./pageStore.ts"
@@ -13,20 +14,21 @@ import { StatusShape } from "./status.tsx"
 
 interface Props {
   readonly rootRunId: string
-  readonly question: Pick<OpenQuestion, "callId" | "name" | "input" | "reason">
+  readonly question: Pick<OpenQuestion, "callId" | "name" | "input" | "reason" | "asking">
   readonly since?: number
   /** What the user asked, whose words are compared with those of the input. */
   readonly asked?: string
 }
 
 export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) => {
-  const { callId, input, name, reason } = question
+  const { asking, callId, input, name, reason } = question
+  const wanted = askedBy(asking)
   const edit = useSignal<unknown>(undefined)
   const result = useSignal("")
-  const decide = (decision: Omit<Decision, "callId">) =>
+  const decide = (decision: Decision) =>
     attempt(async () => {
       result.value = "sending"
-      result.value = await send(rootRunId, { callId, ...decision })
+      result.value = await send(rootRunId, decision)
       await readQuestions()
     }).then((ok) => {
       if (!ok) result.value = ""
@@ -51,18 +53,42 @@ export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) 
         <p role="status">{result.value}</p>
       ) : (
         canChange.value && (
-          <Decisions
-            isEdited={edit.value !== undefined}
-            canEdit={isFields(input)}
-            onApprove={() =>
-              void decide({ approved: true, ...(edit.value === undefined ? {} : { input: edit.value }) })
-            }
-            onEdit={() => (edit.value = edit.value === undefined ? input : undefined)}
-            onDeny={(reason) => void decide({ approved: false, ...(reason === "" ? {} : { reason }) })}
-          />
+          <>
+            {wanted !== undefined && <AskedForm asked={wanted} onGive={(given) => void decide({ callId, ...given })} />}
+            <Decisions
+              isEdited={edit.value !== undefined}
+              canApprove={wanted === undefined}
+              canEdit={asking === undefined && isFields(input)}
+              onApprove={() =>
+                void decide({ callId, approved: true, ...(edit.value === undefined ? {} : { input: edit.value }) })
+              }
+              onEdit={() => (edit.value = edit.value === undefined ? input : undefined)}
+              onDeny={(reason) => void decide({ callId, approved: false, ...(reason === "" ? {} : { reason }) })}
+            />
+          </>
         )
       )}
     </div>
+  )
+}
+
+/** The form of a running call, or the result of one that somebody else runs. */
+const AskedForm = ({ asked, onGive }: { asked: Asked; onGive: (given: ReturnType<Asked["give"]>) => void }) => {
+  const given = useSignal(asked.start)
+  return (
+    <>
+      <SchemaForm
+        legend="your answer"
+        schema={asked.schema}
+        value={given.value}
+        onChange={(changed) => (given.value = changed)}
+      />
+      <p class="actions">
+        <button class="primary" data-key="a" onClick={() => onGive(asked.give(given.value))}>
+          Send
+        </button>
+      </p>
+    </>
   )
 }
 
@@ -102,19 +128,22 @@ const Input = ({ asked, value }: { value: unknown; asked: string }) => {
 
 interface DecisionsProps {
   readonly isEdited: boolean
+  readonly canApprove: boolean
   readonly canEdit: boolean
   readonly onApprove: () => void
   readonly onEdit: () => void
   readonly onDeny: (reason: string) => void
 }
 
-const Decisions = ({ canEdit, isEdited, onApprove, onDeny, onEdit }: DecisionsProps) => {
+const Decisions = ({ canApprove, canEdit, isEdited, onApprove, onDeny, onEdit }: DecisionsProps) => {
   const why = useSignal("")
   return (
     <p class="actions">
-      <button class="primary" data-key="a" onClick={onApprove}>
-        {isEdited ? "Approve the changed input" : "Approve"}
-      </button>
+      {canApprove && (
+        <button class="primary" data-key="a" onClick={onApprove}>
+          {isEdited ? "Approve the changed input" : "Approve"}
+        </button>
+      )}
       {canEdit && (
         <button data-key="x" onClick={onEdit}>
           {isEdited ? "Keep the input" : "Edit"}
@@ -137,6 +166,7 @@ const Decisions = ({ canEdit, isEdited, onApprove, onDeny, onEdit }: DecisionsPr
 const send = async (runId: string, decision: Decision): Promise<string> => {
   try {
     await data().answer(runId, decision)
+    if ("output" in decision || decision.values !== undefined) return "sent"
     return decision.approved ? "approved" : "denied"
   } catch (error) {
     if (error instanceof Refused && (error.status === 404 || error.status === 409)) return "answered elsewhere already"

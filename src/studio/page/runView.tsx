@@ -47,7 +47,7 @@ const Questions = () => {
   const shown = state.value
   const open = run.value
   if (shown === undefined || open === undefined || revision.value !== open.journal.revision) return null
-  const asked = shown.questions.filter(({ answer }) => answer === undefined)
+  const asked = shown.questions.filter(({ answer, asking }) => answer === undefined && asking?.isTimer !== true)
   if (asked.length === 0) return null
   return (
     <div class="questions">

@@ -8,19 +8,20 @@ type Values = Readonly<Record<string, unknown>>
 interface Props {
   readonly schema: unknown
   readonly value: Values
+  readonly legend?: string
   readonly onChange: (value: Values) => void
 }
 
 export const isFields = (value: unknown): value is Values =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-export const SchemaForm = ({ onChange, schema, value }: Props) => {
+export const SchemaForm = ({ legend = "changed input", onChange, schema, value }: Props) => {
   const properties = isFields(schema) && isFields(schema["properties"]) ? schema["properties"] : {}
   const required = isFields(schema) && Array.isArray(schema["required"]) ? schema["required"] : []
   const names = [...new Set([...Object.keys(properties), ...Object.keys(value)])]
   return (
     <fieldset>
-      <legend>changed input</legend>
+      <legend>{legend}</legend>
       {names.map((name) => (
         <Field
           key={name}

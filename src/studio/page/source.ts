@@ -10,12 +10,15 @@ export interface Part extends Omit<Records, "records"> {
   readonly records: ReadonlyArray<RunRecord>
 }
 
-export interface Decision {
-  readonly callId: string
-  readonly approved: boolean
-  readonly reason?: string
-  readonly input?: unknown
-}
+export type Decision =
+  | {
+      readonly callId: string
+      readonly approved: boolean
+      readonly reason?: string
+      readonly input?: unknown
+      readonly values?: unknown
+    }
+  | { readonly callId: string; readonly output: unknown }
 
 /** The revision of a fork, and the changes of the person. */
 export interface Fork {

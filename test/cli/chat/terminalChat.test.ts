@@ -184,6 +184,32 @@ describe("kernai chat", () => {
     })
   )
 
+  it.live("asks for the result of a call that somebody else runs, until it is JSON", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      writeFileSync(
+        join(folder, "skills", "photo.ts"),
+        `import { Schema } from "${import.meta.resolve("effect")}"
+import * as Skill from "${import.meta.resolve("../../../src/Skill.ts")}"
+export const photo = Skill.external("photo", {
+  description: "Takes a photo",
+  effects: "read",
+  input: Schema.Struct({ of: Schema.String }),
+  output: Schema.Struct({ url: Schema.String })
+})
+`
+      )
+      const script = [command("photo", { of: "the door" }), final("Seen.")]
+      const chat = yield* talk(folder, script, ["look", "y", "y not json", `y {"url":"door.png"}`])
+      assert.strictEqual(chat.out, "Seen.\n")
+      assert.include(chat.progress, `"url"`)
+      const seen = yield* RunStore.RunStore.use((store) => store.load("default-1")).pipe(
+        Effect.provide(SqlRunStore.layerSqlite(join(folder, "kept", "chat.db")))
+      )
+      assert.include(JSON.stringify(Option.getOrThrow(seen).turns), "door.png")
+    })
+  )
+
   it.live("runs every call with --yes", () =>
     Effect.gen(function* () {
       const folder = yield* place
