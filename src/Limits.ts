@@ -127,7 +127,9 @@ export interface Limits {
   readonly nativeSkills: number
   /**
    * Number of runs of one caller that may wait for a worker. One more is not stored: `Kernel.submit` fails with
-   * `QueueFull`, and a request over HTTP with status 429. Runs without a caller are not counted. Default: 1,000.
+   * `QueueFull`, and a request over HTTP with status 429. Runs without a caller are not counted. The runs are counted in
+   * the store now and then, so each further process that admits runs of the caller may exceed the bound by an eighth.
+   * Default: 1,000.
    */
   readonly waitingRuns: number
 }

@@ -1,6 +1,6 @@
 /** The bound on the runs of a caller that wait for a worker. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Option } from "effect"
+import { Effect, Exit, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Kernel, KernelError, Limits, MediaStore, RunStore } from "kernai"
 import { Access, HttpKernel } from "kernai/http"
@@ -52,6 +52,28 @@ describe("a caller with too many waiting runs", () => {
         yield* submit("hog", "d")
         yield* Effect.flip(submit("hog", "e"))
       }).pipe(Effect.provide(Layer.provideMerge(process(store), three)))
+    })
+  )
+
+  it.effect("exceeds the bound by an eighth at most when another process admits its runs, too", () =>
+    Effect.gen(function* () {
+      const { lists, store } = yield* counting
+      const limits = Limits.layer({ waitingRuns: 200 })
+      const submitAll = (name: string) =>
+        Effect.gen(function* () {
+          for (let n = 0; ; n++) {
+            const exit = yield* Effect.exit(submit("hog", `${name}${n}`))
+            if (Exit.isFailure(exit)) return n
+          }
+        })
+      yield* Effect.gen(function* () {
+        yield* submit("hog", "first")
+        const there = yield* Effect.provide(submitAll("there"), Layer.provideMerge(process(store), limits))
+        const here = yield* submitAll("here")
+        assert.deepStrictEqual([there, here], [199, 24])
+        // Most admissions need no count.
+        assert.isBelow(lists.length, 20)
+      }).pipe(Effect.provide(Layer.provideMerge(process(store), limits)))
     })
   )
 
