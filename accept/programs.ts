@@ -42,6 +42,13 @@ export const programs = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/external.test.ts",
     "test/http/agExternal.test.ts"
   ]),
+  existing("an agent continues until a check accepts its answer, within its turns and its budget", [
+    "test/kernel/goals.test.ts"
+  ]),
+  existing("forms and external calls in the studio and the chat of the command line", [
+    "test/studio/askedValue.test.ts",
+    "test/cli/chat/terminalChat.test.ts"
+  ]),
   await attempt("the invoice office is short and prints what it promises", office),
   existing("the invoice office on memory, files, SQLite, PostgreSQL and three runners, in virtual time", [
     "test/examples/invoiceOffice.test.ts"

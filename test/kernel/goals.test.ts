@@ -91,6 +91,34 @@ describe("an agent with a check", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("ends at its budget, whatever its check says of the answers", () =>
+    Effect.gen(function* () {
+      const stubborn = { ...large, maxSteps: 100, budget: { maxTokens: 25 } }
+      const provider: Provider.ProviderShape = {
+        name: "counting",
+        stream: () =>
+          Stream.fromArray([
+            StreamPart.text(final("3")),
+            StreamPart.finish("stop", { inputTokens: { total: 8 }, outputTokens: { total: 2 } })
+          ])
+      }
+      const error = yield* Effect.flip(Kernel.run(stubborn, "go", { provider, runId: "r" }))
+      assert.strictEqual(error._tag, "BudgetExhaustedError")
+      assert.deepStrictEqual(yield* turnsOf("r"), ["corrective", "corrective"])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("has stored the reason of a refusal, which a later process gives its model", () =>
+    Effect.gen(function* () {
+      const first = MockProvider.make(final("3"))
+      yield* Effect.flip(Kernel.run({ ...large, maxSteps: 1 }, "go", { provider: first, runId: "r" }))
+      const second = MockProvider.make(final("12"))
+      assert.strictEqual((yield* Kernel.resume(large, "r", { provider: second })).output, 12)
+      const read = second.messagesAt(0)?.map((message) => Message.text(message)) ?? []
+      assert.include(read.at(-1) ?? "", "3 is less than 10")
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("fails with ExtensionFailed if its check fails or dies", () =>
     Effect.gen(function* () {
       for (const until of [() => Effect.fail("broken"), () => Effect.die("broken")]) {
