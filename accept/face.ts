@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { launch, program } from "../bench/chromium.ts"
 import { axeLines } from "./faceAxe.ts"
+import { runLines } from "./faceRun.ts"
 import { runsLines } from "./faceRuns.ts"
 import { withOffice } from "./gallerySite.ts"
 import { atMost, existing, inFolder, type Line, root } from "./support.ts"
@@ -24,6 +25,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
     return await inFolder((folder) =>
       withOffice(folder, async (office) => [
         ...(await runsLines(browser, office)),
+        ...(await runLines(browser, office)),
         ...(await axeLines(browser, office))
       ])
     )

@@ -306,7 +306,7 @@ const conversation = (visit: Visit) =>
     )
     let bytes = 0
     for (const [turn, { revision }] of prepared.entries()) {
-      await openRun(page, runId, `rev=${revision}`)
+      await openRun(page, runId, `rev=${revision}&view=sent`)
       const drawn: ReadonlyArray<string> = await page.evaluate(
         `[document.querySelector("[aria-label^=Prompt] > details > pre")?.textContent ?? "", ...[...document.querySelectorAll(".message")].map((one) => [...one.querySelectorAll("pre")].map((pre) => pre.textContent).join(""))]`
       )

@@ -1,68 +1,127 @@
-/** The prompt of the turn at the revision, and how it differs from the one before. */
+/** The conversation of the run as people read it, or the prompt of a turn as it was sent. */
 
+import type { Content, MediaContent } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
-import type { RunState } from "../../RunState.ts"
-import { counted } from "./format.ts"
-import { Json } from "./jsonText.tsx"
+import type { RunState, Turn } from "../../RunState.ts"
+import { CallCard, PendingCall } from "./callCard.tsx"
 import { useLatest } from "./latest.tsx"
-import { run, state } from "./openRun.ts"
+import { Markdown } from "./markdown.tsx"
+import { Preview } from "./mediaTab.tsx"
+import { state } from "./openRun.ts"
+import { place, setQuery } from "./pageStore.ts"
+import { saidIn } from "./saidIn.ts"
+import { SentPrompt } from "./sentPrompt.tsx"
 import { SourceList } from "./sourceList.tsx"
 
-export const ConversationTab = () => (state.value === undefined ? null : <Prompt shown={state.value} />)
-
-const Prompt = ({ shown }: { shown: RunState }) => {
-  const turn = shown.currentTurn?.turn ?? shown.turns.length
-  const { journal } = run.value ?? {}
-  const prepared = journal?.rows.filter(
-    ({ event, revision }) => event?.type === "turn_prepared" && revision <= shown.revision
-  )
-  const [earlier, last] = prepared?.length === 1 ? [undefined, prepared[0]] : (prepared?.slice(-2) ?? [])
-  const delta = last?.event?.type === "turn_prepared" ? last.event.prompt : undefined
-  // The number of messages that the model saw before. If the beginning changes, the vendor does not read it from its
-  // cache.
-  const seen = earlier === undefined ? 0 : (journal?.stateAt(earlier.revision)?.prompt.length ?? 0)
-  const kept = Math.min(seen, delta?.base ?? seen)
-  const lost = seen - kept
-  const { from, more, shown: messages } = useLatest(shown.prompt, 40)
+export const ConversationTab = () => {
+  const shown = state.value
+  if (shown === undefined) return null
+  const isSent = place.value.query.get("view") === "sent"
   return (
-    <section aria-label={`Prompt of turn ${turn}`}>
-      <p class="quiet">
-        turn {turn}: {counted(shown.prompt.length, "message")}, {kept} as in the turn before
-        {lost > 0 && <b class="error"> {lost} changed: the cache is lost from there</b>}
-        {delta?.system !== undefined && turn > 1 && <b class="error"> the instructions changed</b>}
-      </p>
+    <>
+      <div class="segments views" role="group" aria-label="View">
+        <button aria-pressed={!isSent} onClick={() => setQuery("view", undefined)}>
+          Messages
+        </button>
+        <button aria-pressed={isSent} onClick={() => setQuery("view", "sent")}>
+          As sent
+        </button>
+      </div>
+      {isSent ? <SentPrompt shown={shown} /> : <Messages shown={shown} />}
+    </>
+  )
+}
+
+const Messages = ({ shown }: { shown: RunState }) => {
+  const turns = shown.currentTurn === undefined ? shown.turns : [...shown.turns, shown.currentTurn]
+  const { more, shown: last } = useLatest(turns, 30)
+  return (
+    <section class="conversation" aria-label="Messages">
       {shown.system !== null && (
-        <details>
-          <summary>system</summary>
-          <pre>{shown.system}</pre>
+        <details class="quiet">
+          <summary>Instructions</summary>
+          <Markdown text={shown.system} />
         </details>
       )}
-      {more}
-      {messages.map((message, index) => (
-        <MessageBox key={from + index} message={message} isNew={from + index >= kept} />
+      {shown.input.map((message, index) => (
+        <Said
+          key={index}
+          who={message.role === "user" ? (shown.caller?.id ?? "user") : message.role}
+          runId={shown.rootRunId}
+          message={message}
+        />
       ))}
-      {shown.currentTurn?.message !== undefined && <MessageBox message={shown.currentTurn.message} isNew />}
+      {more}
+      {last.map((turn) => (
+        <TurnMessages key={turn.turn} turn={turn} shown={shown} isNew={turn === turns.at(-1)} />
+      ))}
     </section>
   )
 }
 
-const MessageBox = ({ isNew, message }: { message: Message; isNew: boolean }) => (
-  <article class={`message ${message.role} ${isNew ? "new" : ""}`}>
-    <h2>
-      {message.role} {isNew && <span class="badge">new</span>}
-    </h2>
-    {message.content.map((part, index) =>
-      part.type === "text" ? (
-        <pre key={index}>{part.text}</pre>
-      ) : part.type === "thinking" ? (
-        <details key={index}>
-          <summary>thinking</summary>
-          <pre>{part.content}</pre>
-        </details>
-      ) : part.type === "source" ? null : (
-        <Json key={index} value={part} />
-      )
-    )}
-    <SourceList content={message.content} />
-  </article>
+interface TurnProps {
+  readonly turn: Turn
+  readonly shown: RunState
+  readonly isNew: boolean
+}
+
+const TurnMessages = ({ isNew, shown, turn: { completed, inFlight, message, outcome, pending } }: TurnProps) => (
+  <div class={isNew ? "turn new" : "turn"}>
+    {message !== undefined && <Said who={shown.agent} runId={shown.rootRunId} message={message} />}
+    {outcome?.type === "corrective" && <p class="error">{outcome.corrective}</p>}
+    {completed.map((result) => (
+      <CallCard key={result.callId} runId={shown.rootRunId} result={result} />
+    ))}
+    {[...inFlight, ...pending].map((call) => (
+      <PendingCall
+        key={call.callId}
+        call={call}
+        status={
+          shown.questions.some(({ answer, callId }) => callId === call.callId && answer === undefined)
+            ? "waiting"
+            : "running"
+        }
+      />
+    ))}
+  </div>
 )
+
+interface SaidProps {
+  readonly who: string
+  readonly runId: string
+  readonly message: Message
+}
+
+/** What a message says, without its blocks of calls. */
+const Said = ({ message, runId, who }: SaidProps) => {
+  const text = message.role === "assistant" ? saidIn(message) : textIn(message)
+  const thoughts = message.content.flatMap((part) => (part.type === "thinking" ? [part.content] : []))
+  const media = message.content.filter(isMedia)
+  if (text.trim() === "" && thoughts.length === 0 && media.length === 0) return null
+  return (
+    <article class={`said-by ${message.role}`}>
+      <h2>{who}</h2>
+      {thoughts.length > 0 && (
+        <details class="quiet">
+          <summary>Thinking</summary>
+          <Markdown text={thoughts.join("\n\n")} />
+        </details>
+      )}
+      {text.trim() !== "" && (
+        <div class="sheet">
+          <Markdown text={text.trim()} />
+        </div>
+      )}
+      {media.map((part, index) =>
+        part.fileId === undefined ? null : <Preview key={index} id={part.fileId} part={part} runId={runId} />
+      )}
+      <SourceList content={message.content} />
+    </article>
+  )
+}
+
+const isMedia = (part: Content): part is MediaContent =>
+  part.type === "image" || part.type === "audio" || part.type === "video" || part.type === "document"
+
+const textIn = ({ content }: Message): string =>
+  content.map((part) => (part.type === "text" ? part.text : "")).join("\n")

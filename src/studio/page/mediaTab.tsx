@@ -49,7 +49,7 @@ const mediaIn = (part: Content): ReadonlyArray<MediaContent> => {
   }
 }
 
-const Preview = ({ id, part, runId }: { id: string; part: MediaContent; runId: string }) => {
+export const Preview = ({ id, part, runId }: { id: string; part: MediaContent; runId: string }) => {
   const url = data().mediaUrl(runId, id)
   if (part.type === "image" && part.mediaType !== "image/svg+xml") return <img src={url} alt={id} loading="lazy" />
   if (part.type === "audio") return <audio src={url} controls />

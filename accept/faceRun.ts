@@ -1,0 +1,50 @@
+/** A run as people read it: messages, Markdown, calls, and the tree over all agents. */
+import type { Browser } from "playwright-core"
+import { enter } from "./faceRuns.ts"
+import { idsOf, type Office } from "./gallerySite.ts"
+import { verdict } from "./studioBrowser.ts"
+import { attempt, type Line } from "./support.ts"
+
+const messages = (browser: Browser, office: Office) =>
+  attempt(
+    "a conversation is read as messages, with Markdown, code in colors, links with their host, and calls as cards",
+    async () => {
+      const page = await enter(browser, office)
+      const { guide, invoice } = await idsOf(office)
+      await page.evaluate(`location.hash = "#/runs/${guide}"`)
+      const answer = page.locator(".said-by.assistant")
+      await answer.getByRole("heading", { name: "How a run is stored" }).waitFor()
+      const cells = await answer.locator("td code").allTextContents()
+      const words = await answer.locator(".code-word").allTextContents()
+      const link = await answer.getByRole("link").textContent()
+      await page.evaluate(`location.hash = "#/runs/${invoice}"`)
+      await page.getByRole("group", { name: "call extractor" }).waitFor()
+      const waits = await page.getByRole("group", { name: "call pay" }).textContent()
+      await page.getByRole("button", { name: "As sent" }).click()
+      await page.locator(".message", { hasText: '<block type="command" name="extractor">' }).first().waitFor()
+      await page.close()
+      const pass = cells.length === 2 && words.includes("const") && link === "guide example.com"
+      return verdict(pass && waits?.includes("waits for an approval") === true, `${cells.join(", ")}; ${link}`)
+    }
+  )
+
+const tree = (browser: Browser, office: Office) =>
+  attempt("one tree has the turns and calls of all agents with their times, and opens the run of a line", async () => {
+    const page = await enter(browser, office)
+    const { invoice } = await idsOf(office)
+    await page.evaluate(`location.hash = "#/runs/${invoice}"`)
+    const found = page.locator(".node", { hasText: "find_order" })
+    await found.waitFor()
+    const bars = await page.locator(".lane .bar").count()
+    const names = await page.locator(".node .name").allTextContents()
+    await found.click()
+    await page.locator(".heading", { hasText: "Find the order" }).waitFor()
+    const still = await page.locator(".node", { hasText: "extractor" }).count()
+    await page.close()
+    return verdict(names.length >= 10 && bars >= names.length && still > 0, `${names.length} lines, ${bars} times`)
+  })
+
+export const runLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
+  await messages(browser, office),
+  await tree(browser, office)
+]

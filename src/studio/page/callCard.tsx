@@ -1,0 +1,59 @@
+/** A call as a card: its name and time, its input, and its result drawn by its kind. */
+
+import type { Call, CallResult } from "../../Call.ts"
+import type { Content } from "../../Content.ts"
+import { duration } from "./format.ts"
+import { Preview } from "./mediaTab.tsx"
+import { StatusShape } from "./status.tsx"
+import { Value, valueOf } from "./valueView.tsx"
+
+export const CallCard = ({ result, runId }: { result: CallResult; runId: string }) => {
+  const { approval, durationMs, error, input, kind, name, output = [], skipped, value } = result
+  const status = error === undefined ? "ok" : "error"
+  return (
+    <div class={`call ${status}`} role="group" aria-label={`call ${name ?? kind}`}>
+      <p class="call-head">
+        <StatusShape status={status} />
+        <b>{name ?? kind}</b>
+        {kind !== "skill" && <span class="badge">{kind}</span>}
+        {approval !== undefined && (
+          <span class="quiet">approved{approval.by !== undefined && ` by ${approval.by}`}</span>
+        )}
+        <small>{skipped === true ? "not run" : durationMs !== undefined && duration(durationMs)}</small>
+      </p>
+      <Input input={input} />
+      {error !== undefined && <p class="error">{error.message}</p>}
+      {value === undefined ? (
+        output.map((part, index) => <Part key={index} part={part} runId={runId} />)
+      ) : (
+        <Value value={value} />
+      )}
+    </div>
+  )
+}
+
+export const PendingCall = ({ call: { input, kind, name }, status }: { call: Call; status: "running" | "waiting" }) => (
+  <div class={`call ${status}`} role="group" aria-label={`call ${name ?? kind}`}>
+    <p class="call-head">
+      <StatusShape status={status} />
+      <b>{name ?? kind}</b>
+      <small>{status === "waiting" ? "waits for an approval" : "runs"}</small>
+    </p>
+    <Input input={input} />
+  </div>
+)
+
+const Input = ({ input }: { input: unknown }) =>
+  typeof input === "object" && input !== null && Object.keys(input).length === 0 ? null : (
+    <div class="input">
+      <Value value={input} />
+    </div>
+  )
+
+const Part = ({ part, runId }: { part: Content; runId: string }) => {
+  if (part.type === "text") return <Value value={valueOf(part.text)} />
+  if ("fileId" in part && part.fileId !== undefined && "mediaType" in part) {
+    return <Preview id={part.fileId} part={part} runId={runId} />
+  }
+  return <Value value={part} />
+}
