@@ -106,12 +106,17 @@ class Execution implements CodeExecution {
   #ask(steps: ReadonlyArray<ReadonlyArray<Settled>>): Effect.Effect<Reply, CodeFailed> {
     const worker = (this.#worker ??= start(this.#program))
     const reply = Effect.callback<Reply, CodeFailed>((resume) => {
-      const failed = (error: unknown) => resume(Effect.fail(unavailable(error)))
+      const leave = () => worker.off("message", replied).off("error", failed).off("exit", stopped)
+      const end = (reply: Effect.Effect<Reply, CodeFailed>) => {
+        leave()
+        resume(reply)
+      }
+      const replied = (reply: Reply) => end(Effect.succeed(reply))
+      const failed = (error: unknown) => end(Effect.fail(unavailable(error)))
       const stopped = () => failed("its thread stopped")
-      const replied = (reply: Reply) => resume(Effect.succeed(reply))
-      worker.once("message", replied).once("error", failed).once("exit", stopped)
+      worker.on("message", replied).on("error", failed).on("exit", stopped)
       worker.postMessage(steps)
-      return Effect.sync(() => worker.off("message", replied).off("error", failed).off("exit", stopped))
+      return Effect.sync(leave)
     })
     // The thread measures its own time. This bounds code that it cannot interrupt, also on a busy machine.
     const longest = startMillis + this.#program.cpuMillis * busy * steps.length
