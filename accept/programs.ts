@@ -1,17 +1,27 @@
 /**
- * The promises of programs: agents whose steps are code, and calls that somebody else runs.
+ * The promises of programs: agents whose steps are code, code that a model writes, and calls that somebody else runs.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { attempt, benched, existing, failures, type Line, node, root, vitest } from "./support.ts"
 
 /** Programs made at random, each cut off at every record, with people who agree and refuse. */
-const crashed = (): Omit<Line, "line"> => {
-  const ran = vitest(["test/program/crash.test.ts"], { timeout: 3_600_000 })
+const crashed = (file: string) => (): Omit<Line, "line"> => {
+  const ran = vitest([file], { timeout: 3_600_000 })
   const [, programs = "0", points = "0"] = /programs: (\d+) with (\d+) crash points/.exec(ran.stdout) ?? []
   return {
     pass: ran.status === 0 && Number(programs) >= 1_000 && Number(points) >= 10_000,
     figure: `${programs} programs, ${points} crash points in ${ran.seconds.toFixed(0)} s${failures(ran)}`
+  }
+}
+
+/** Programs of models that try to stay, to grow or to get out. */
+const hostile = (): Omit<Line, "line"> => {
+  const ran = vitest(["test/code/hostile.test.ts"], { timeout: 3_600_000 })
+  const [, count = "0", ends = ""] = /hostile programs: (\d+) (\{.*\})/.exec(ran.stdout) ?? []
+  return {
+    pass: ran.status === 0 && Number(count) >= 1_000,
+    figure: `${count} in ${ran.seconds.toFixed(0)} s: ${ends}${failures(ran)}`
   }
 }
 
@@ -30,7 +40,20 @@ const office = (): Omit<Line, "line"> => {
 }
 
 export const programs = async (): Promise<ReadonlyArray<Line>> => [
-  await attempt("programs made at random lose nothing and double nothing, wherever they die", crashed),
+  await attempt(
+    "programs made at random lose nothing and double nothing, wherever they die",
+    crashed("test/program/crash.test.ts")
+  ),
+  await attempt(
+    "code made at random loses nothing and doubles nothing, wherever it dies",
+    crashed("test/code/crash.test.ts")
+  ),
+  await attempt("hostile code ends in its bounds, hurts no process and leaves no thread and no timer", hostile),
+  existing("code that a model writes: calls, blocks, tools, agents, search, errors, limits and days of waiting", [
+    "test/code/Code.test.ts",
+    "test/code/quickJs.test.ts",
+    "test/code/days.test.ts"
+  ]),
   existing("steps, questions, waits, versions and failures of programs", [
     "test/Program.test.ts",
     "test/program/waits.test.ts"

@@ -154,12 +154,14 @@ const tooLong = new CodeFailed({
   detail: "The program computed for too long between its calls"
 })
 
-const settledOf = (result: CodeResult): Settled =>
+/** Returns the result of a call as a thread gets it. */
+export const settledOf = (result: CodeResult): Settled =>
   result._tag === "Value"
     ? { type: "value", json: JSON.stringify(result.value) }
     : { type: "error", name: result.name, message: result.message }
 
-const stepOf = (reply: Reply): Result.Result<CodeStep, CodeFailed> => {
+/** Reads the reply of a thread, which holds what a program wrote. */
+export const stepOf = (reply: Reply): Result.Result<CodeStep, CodeFailed> => {
   if (reply.type === "failed") {
     const { type: _, ...facts } = reply
     return Result.fail(new CodeFailed(facts))
