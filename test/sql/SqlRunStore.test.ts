@@ -316,6 +316,32 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
+  it.effect("lists runs without an answer, and poisoned ones, that ended before these statuses existed", () =>
+    Effect.gen(function* () {
+      const { db, filename, store } = yield* stored
+      const failed = (runId: string, tag: string, reason?: string) => {
+        const run = Journal.begin(runId)
+        const message = 'it said "tag":"EmptyReplies"'
+        const error = { tag, message, ...(reason === undefined ? {} : { fields: { reason } }) }
+        return put(store, [run.last(), run.commit("phase", [{ type: "run_failed", error }])])
+      }
+      yield* failed("empty", "EmptyReplies")
+      yield* failed("refused", "ProviderError", "refusal")
+      yield* failed("slow", "ProviderError", "timeout")
+      yield* failed("poisoned", "RunPoisoned")
+      db.exec("UPDATE kernai_runs SET status = 'failed' WHERE status IN ('no_answer', 'poisoned')")
+      db.exec("DELETE FROM kernai_migrations WHERE migration_id >= 5")
+      const idsWith = (status: RunStore.StatusWord) =>
+        Effect.map(
+          Effect.flatMap(at(filename), (store) => store.list({ status: [status], order: "oldest" })),
+          (heads) => heads.map(({ runId }) => runId).sort()
+        )
+      assert.deepStrictEqual(yield* idsWith("no_answer"), ["empty", "refused"])
+      assert.deepStrictEqual(yield* idsWith("poisoned"), ["poisoned"])
+      assert.deepStrictEqual(yield* idsWith("failed"), ["poisoned", "slow"])
+    })
+  )
+
   it.effect("lists the other runs when a head is unreadable (S-16)", () =>
     Effect.gen(function* () {
       const { db, store } = yield* stored

@@ -24,7 +24,8 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
       pg: () => histories(postgresText, (column) => `${column} REFERENCES kernai_histories (id)`),
       orElse: () => histories("TEXT", (column) => column)
     }),
-    "0004_notes": sql.onDialectOrElse({ pg: () => notes(postgresText), orElse: () => notes("TEXT") })
+    "0004_notes": sql.onDialectOrElse({ pg: () => notes(postgresText), orElse: () => notes("TEXT") }),
+    "0005_unanswered": unanswered
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -241,6 +242,24 @@ const histories = (text: string, referring: (column: string) => string) => [
 
 /** Small texts beside the runs. Versions that do not know them continue to work. */
 const notes = (text: string) => [`CREATE TABLE kernai_notes (note ${text} PRIMARY KEY, body TEXT NOT NULL)`]
+
+/**
+ * Gives runs that ended before the status `no_answer` existed, or `poisoned`, the status that their last row describes.
+ * The details are JSON without blanks, in whose texts quotes are escaped.
+ */
+const unanswered = [
+  ["no_answer", "completed", '"source":"max_turns"'],
+  ["no_answer", "failed", '"tag":"EmptyReplies"'],
+  ["no_answer", "failed", '"tag":"CutReplies"'],
+  ["no_answer", "failed", '"tag":"LoopDetected"'],
+  ["no_answer", "failed", '"tag":"ProviderError"%"reason":"content_filter"'],
+  ["no_answer", "failed", '"tag":"ProviderError"%"reason":"refusal"'],
+  ["poisoned", "failed", '"tag":"RunPoisoned"']
+].map(
+  ([now, before, part]) => `UPDATE kernai_runs AS r SET status = '${now}' WHERE status = '${before}' AND EXISTS (
+    SELECT 1 FROM kernai_journal WHERE entry = ${lastEntry} AND detail LIKE '%${part}%'
+  )`
+)
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
   // Only the type INTEGER makes the key the row id.
