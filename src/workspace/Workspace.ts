@@ -12,8 +12,13 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
+import type * as FileSystem from "effect/FileSystem"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import { environmentOf } from "./internal/commandEnvironment.ts"
+import { localBackend } from "./internal/localBackend.ts"
 import { make as makeWorkspace } from "./internal/madeWorkspace.ts"
 import { memoryBackend } from "./internal/memoryBackend.ts"
+import { type SandboxOptions, sandboxBackend } from "./internal/sandboxBackend.ts"
 import type { WorkspaceOptions, WorkspaceShape } from "./internal/workspaceType.ts"
 import type { Backend } from "./WorkspaceBackend.ts"
 import { WorkspaceError } from "./WorkspaceError.ts"
@@ -91,3 +96,58 @@ export const layerMemory = (
     Effect.sync(() => memoryBackend(files)),
     options
   )
+
+/**
+ * Options of a folder.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LocalOptions extends WorkspaceOptions {
+  /** The folder, which must exist. */
+  readonly root: string
+  /** Variables of commands, besides `PATH`, `HOME`, `LANG`, `LC_ALL` and `TMPDIR` of the host. Default: none. */
+  readonly environment?: { readonly [name: string]: string } | undefined
+  /** Processes that a command may have at once. More end it. Default: 256. */
+  readonly processes?: number | undefined
+}
+
+/**
+ * Provides a folder of the host, whose commands run with the rights of this process. This is no sandbox: a command may
+ * read and write whatever the person may. Files cannot leave the root by links either.
+ *
+ * Commands are run by `bash` and end with everything they started, also if this process is killed. A process that
+ * leaves its group and clears its environment survives; only a sandbox ends it.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerLocal = (
+  options: LocalOptions
+): Layer.Layer<Workspace, WorkspaceError, FileSystem.FileSystem | ChildProcessSpawner> =>
+  layer(
+    localBackend(options, (root) =>
+      Effect.sync(() => ({
+        cwd: root,
+        wrapper: [],
+        environment: environmentOf(process.env, options.environment),
+        maxProcesses: options.processes ?? 256
+      }))
+    ),
+    options
+  )
+
+export type { SandboxOptions }
+
+/**
+ * Provides a folder of the host, whose commands run in a sandbox of bubblewrap: without network, in namespaces of their
+ * own, with the programs of the system read-only, an empty `/tmp`, and of the host's data nothing but the root. Linux
+ * only; fails as `unavailable` without `bwrap`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSandboxed = (
+  options: SandboxOptions & LocalOptions
+): Layer.Layer<Workspace, WorkspaceError, FileSystem.FileSystem | ChildProcessSpawner> =>
+  layer(sandboxBackend(options), options)

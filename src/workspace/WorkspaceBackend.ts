@@ -35,7 +35,7 @@ export interface Search {
   readonly ignoreCase: boolean
   /** The file or folder to search in. */
   readonly path: string
-  /** A glob for the paths or names of files. */
+  /** A glob for the names of files, or for their paths as seen from `path`. */
   readonly glob: string | undefined
 }
 

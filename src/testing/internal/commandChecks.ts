@@ -126,17 +126,18 @@ export const environment: ReadonlyArray<Check> = [
   {
     name: "ends what a command left in the background when it ends, is ended, or is interrupted",
     body: Effect.fnUntraced(function* (workspace) {
-      const leave =
-        "(sleep 300; echo late > late.txt) & setsid sleep 301 >/dev/null 2>&1 & nohup sleep 302 >/dev/null 2>&1 &"
-      const alive = "ps -eo pid,args | grep -E 'sleep 30[012]' | grep -v grep | wc -l"
+      // No other process of the machine sleeps as long.
+      const sleep = `sleep 30${Math.random().toString().slice(1)}`
+      const leave = `(${sleep}; echo late > late.txt) & setsid ${sleep} >/dev/null 2>&1 & nohup ${sleep} >/dev/null 2>&1 &`
+      const alive = `ps -eo args | grep -cxF '${sleep}'`
       const rest = Effect.map(workspace.run(alive), ({ output }) => Number(output))
       yield* workspace.run(leave)
       assert.equal(yield* rest, 0)
-      yield* workspace.run(`${leave} sleep 302`, { timeout: 300 })
+      yield* workspace.run(`${leave} ${sleep}`, { timeout: 300 })
       assert.equal(yield* rest, 0)
-      yield* Effect.timeoutOption(workspace.run(`${leave} sleep 302`), 300)
+      yield* Effect.timeoutOption(workspace.run(`${leave} ${sleep}`), 300)
       assert.equal(yield* rest, 0)
-      const id = yield* workspace.start(`${leave} echo up; sleep 302`)
+      const id = yield* workspace.start(`${leave} echo up; ${sleep}`)
       yield* until(workspace, id, "up")
       yield* workspace.stop(id)
       assert.equal(yield* rest, 0)

@@ -188,7 +188,9 @@ export const files: ReadonlyArray<Check> = [
       assert.deepEqual((yield* workspace.grep("name")).items, [])
       assert.equal((yield* workspace.grep("NAME", { ignoreCase: true, path: "src/a.ts" })).items.length, 1)
       assert.equal((yield* workspace.grep("^// src", { path: "src" })).items.length, 3)
-      assert.deepEqual(paths((yield* workspace.grep("const", { glob: "src/*.js" })).items), ["src/b.js"])
+      assert.deepEqual(paths((yield* workspace.grep("const", { glob: "deep/*.ts", path: "src" })).items), [
+        "src/deep/c.ts"
+      ])
       assert.equal((yield* workspace.grep("export", { limit: 2 })).isCut, true)
       yield* workspace.write("long.txt", `${"a".repeat(100_000)}\n`)
       assert.deepEqual((yield* workspace.grep("(a+)+b", { path: "long.txt" })).items, [])

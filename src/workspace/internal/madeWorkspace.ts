@@ -73,6 +73,7 @@ const filesOf = (
 ): Pick<WorkspaceShape, "edit" | "read" | "restore" | "write"> => {
   // One change at a time, so that none is lost between reading and writing.
   const turn = Semaphore.makeUnsafe(1)
+  const isWritable = Paths.writablePaths(writable)
   const existing = (path: string) =>
     Effect.catchIf(
       backend.read(path, maxFileBytes),
@@ -82,9 +83,7 @@ const filesOf = (
   const writablePath = Effect.fnUntraced(function* (given: string) {
     const path = yield* Paths.resolve(backend.root, given)
     if (path === "") return yield* Problems.notFile(path)
-    // Git runs what its folder names, with the rights of whoever calls it next.
-    const isOpen = writable === undefined ? !isGit(path) : Paths.isBelow(path, writable.map(folder))
-    return isOpen ? path : yield* Problems.readOnly(path)
+    return isWritable(path) ? path : yield* Problems.readOnly(path)
   })
   const change = Effect.fnUntraced(function* <E, R>(
     path: string,
@@ -140,10 +139,6 @@ const filesOf = (
       )
   }
 }
-
-const folder = (path: string): string => (path === "." ? "" : path.replace(/^\.\/|\/$/g, ""))
-
-const isGit = (path: string): boolean => path.split("/").some((part) => part.toLowerCase() === ".git")
 
 const noText = (path: string) => new WorkspaceError({ reason: "binary", detail: `${path} holds no text` })
 

@@ -9,13 +9,14 @@ import { WorkspaceError } from "../WorkspaceError.ts"
 import * as Glob from "./pathGlob.ts"
 import * as Lines from "./lineMatcher.ts"
 import { decode } from "./textFile.ts"
-import { join } from "./workspacePath.ts"
+import { join, nameOf } from "./workspacePath.ts"
 
 /** Folders that searches leave out, unless their path names one of them. */
 export const skipped: ReadonlySet<string> = new Set([".git", "node_modules"])
 
 const maxEntries = 200_000
-const maxFileBytes = 4 * 1024 * 1024
+/** Bytes of the largest file that is searched. */
+export const maxFileBytes = 4 * 1024 * 1024
 
 /** Emits the plain files below a path, in order of their names. Links are not followed. */
 export const files = (backend: Pick<Backend, "entries">, path: string): Stream.Stream<string, WorkspaceError> => {
@@ -51,11 +52,15 @@ export const search = (backend: Backend, { glob, ignoreCase, path, pattern }: Se
           ({ reason }) => reason === "not_a_folder",
           () => Stream.succeed(path)
         ).pipe(
-          Stream.filter((file) => fits === undefined || fits(file)),
+          Stream.filter((file) => fits === undefined || fits(below(path, file))),
           Stream.flatMap((file) => matchesOf(backend, file, lines))
         )
     )
   )
+
+/** Returns the path of a file as seen from where the search begins. */
+const below = (start: string, file: string): string =>
+  file === start ? nameOf(file) : start === "" ? file : file.slice(start.length + 1)
 
 const matchesOf = (backend: Backend, path: string, lines: Lines.LineMatcher): Stream.Stream<Match, WorkspaceError> =>
   Stream.unwrap(

@@ -43,6 +43,13 @@ export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/")
 /** Joins a folder and a name. */
 export const join = (folder: string, name: string): string => (folder === "" ? name : `${folder}/${name}`)
 
-/** Returns whether a path is a folder of the list, or below one. */
-export const isBelow = (path: string, folders: ReadonlyArray<string>): boolean =>
-  folders.some((folder) => folder === "" || path === folder || path.startsWith(`${folder}/`))
+/**
+ * Returns which paths may be written: those of the list and below, without a list all. Nothing of `.git` is written: Git
+ * runs what its folder names, with the rights of whoever calls it next.
+ */
+export const writablePaths = (folders: ReadonlyArray<string> = ["."]): ((path: string) => boolean) => {
+  const open = folders.map((folder) => (folder === "." ? "" : folder.replace(/^\.\/|\/$/g, "")))
+  return (path) =>
+    path.split("/").every((part) => part.toLowerCase() !== ".git") &&
+    open.some((folder) => folder === "" || path === folder || path.startsWith(`${folder}/`))
+}
