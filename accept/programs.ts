@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import type { Asleep } from "../test/program/asleep.ts"
 import { attempt, benched, existing, failures, type Line, node, root, vitest } from "./support.ts"
 
 /** Programs made at random, each cut off at every record, with people who agree and refuse. */
@@ -39,6 +40,28 @@ const office = (): Omit<Line, "line"> => {
   }
 }
 
+/** 10,000 programs that sleep on PostgreSQL: the heap of their worker, and its queries. */
+const asleep = (): ReadonlyArray<Line> => {
+  const script = ["--expose-gc", "--conditions=kernai-source", "test/program/asleep.ts", "10000"]
+  const { stderr, stdout } = node(script, { timeout: 3_600_000 })
+  const found = stdout.split("\n").findLast((line) => line.startsWith("{"))
+  const line = "10,000 programs asleep on PostgreSQL"
+  if (found === undefined) return [{ line, pass: false, figure: stderr.trim().slice(-300) }]
+  const { bytesPerRun, emptyQueriesPerSecond, queriesPerSecond, runs }: Asleep = JSON.parse(found)
+  return [
+    {
+      line: `${line}: bytes of heap for each`,
+      pass: runs === 10_000 && bytesPerRun < 200,
+      figure: bytesPerRun.toFixed(0)
+    },
+    {
+      line: `${line}: queries of an idle worker in a second`,
+      pass: queriesPerSecond <= 0.1,
+      figure: `${queriesPerSecond} (at most 0.1), and ${emptyQueriesPerSecond} without programs`
+    }
+  ]
+}
+
 export const programs = async (): Promise<ReadonlyArray<Line>> => [
   await attempt(
     "programs made at random lose nothing and double nothing, wherever they die",
@@ -60,6 +83,7 @@ export const programs = async (): Promise<ReadonlyArray<Line>> => [
   ]),
   existing("a recorded program is replayed, and a changed one diverges at its call", ["test/program/replay.test.ts"]),
   ...benched("programs"),
+  ...asleep(),
   existing("external calls in process, over HTTP, AG-UI and A2A", [
     "test/durable/external.test.ts",
     "test/http/external.test.ts",
