@@ -252,6 +252,27 @@ describe("push notifications of A2A", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("are bounded for each task, and what was set can be removed however often it was changed", () =>
+    Effect.gen(function* () {
+      const hook = yield* receiver()
+      const { url } = yield* serve([hook.origin], { replies: paying, with: asks })
+      const client = yield* clientOf(url)
+      const { id: taskId } = yield* send(client, text("Pay Eva."))
+      const create = (id: string, query: number) =>
+        failureOf(() => client.createTaskPushNotificationConfig(configOf(`${hook.url}?${query}`, { taskId, id })))
+      for (let n = 0; n < 16; n++) assert.strictEqual(yield* create(`c${n}`, n), "no failure")
+      assert.notStrictEqual(yield* create("c16", 16), "no failure")
+      for (let n = 16; n < 128; n++) assert.strictEqual(yield* create("c0", n), "no failure")
+      assert.notStrictEqual(yield* create("c0", 128), "no failure")
+      for (let n = 0; n < 16; n++) {
+        const named = { tenant: "", taskId, id: `c${n}` }
+        assert.strictEqual(yield* failureOf(() => client.deleteTaskPushNotificationConfig(named)), "no failure")
+      }
+      yield* send(client, text("yes", undefined, taskId))
+      assert.strictEqual(yield* Queue.size(hook.received), 0)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("are repeated while the receiver is away, and given up when it refuses", () =>
     Effect.gen(function* () {
       const hook = yield* receiver([503, 200, 403])

@@ -27,12 +27,17 @@ import * as Older from "./a2aOlder.ts"
 import { headersOf, type PushConfig } from "./a2aPush.ts"
 import * as Logs from "./a2aPushLog.ts"
 import * as Tasks from "./a2aTask.ts"
+import { type Places, places } from "./places.ts"
+import * as Names from "./runNames.ts"
 
 /** The push notifications of a server. */
 export interface Notifier {
   /** Fails for an address to which nothing is sent. */
   readonly check: (config: PushConfig) => Effect.Effect<void, HttpProblem>
-  /** Stores a configuration of a task, and notifies its receiver of what happens after a revision. Default: the current one. */
+  /**
+   * Stores a configuration of a task, and notifies its receiver of what happens after a revision. Default: the current
+   * one.
+   */
   readonly set: (
     runs: CallerRuns,
     runId: string,
@@ -60,12 +65,13 @@ export const make = Effect.fnUntraced(function* (
   const resources: Resources = {
     client: yield* Guarded.make(origins),
     following: yield* FiberMap.make<string>(),
+    places: places(limits, "wait until other tasks with push notifications are over"),
     services: yield* Effect.context<never>(),
     urlOf
   }
   const continued = Effect.gen(function* () {
-    const newest = yield* served.heads({ agent, limit: mostFollowed })
-    const open = yield* served.heads({ agent, limit: mostFollowed, status: unfinished })
+    const newest = yield* served.heads({ agent, limit: limits.connections })
+    const open = yield* served.heads({ agent, limit: limits.connections, status: unfinished })
     for (const head of new Map([...newest, ...open].map((head) => [head.runId, head])).values()) {
       yield* Effect.catch(resume(resources, served.ownerOf(head), head), warn(head.runId))
     }
@@ -90,6 +96,7 @@ export const make = Effect.fnUntraced(function* (
 interface Resources {
   readonly client: HttpClient.HttpClient
   readonly following: FiberMap.FiberMap<string>
+  readonly places: Places
   readonly services: Context.Context<never>
   readonly urlOf: Tasks.UrlOf
 }
@@ -102,11 +109,9 @@ const set = Effect.fnUntraced(function* (
   given: number | undefined
 ): Effect.fn.Return<void, HttpProblem> {
   const { revision, runId } = yield* ownHead(runs, name)
-  if ((yield* FiberMap.size(resources.following)) >= mostFollowed) {
-    return yield* new TooMany({ detail: "the server follows too many tasks for push notifications" })
-  }
   const scope = yield* Scope.make()
   const stored = Effect.gen(function* () {
+    yield* resources.places(Names.keyOf(runs.caller))
     const log = Logs.make(yield* runs.mediaOf(runId), runId)
     const before = yield* log.read
     if (before.length >= mostConfigs && before.every((one) => one.config.id !== config.id)) {
@@ -116,10 +121,7 @@ const set = Effect.fnUntraced(function* (
     const subscription = (yield* log.read).find((one) => one.config.id === config.id)
     if (subscription !== undefined) yield* begin(resources, { runs, runId, log, subscription }, scope)
   })
-  yield* stored.pipe(
-    Effect.provideService(Scope.Scope, scope),
-    Effect.onError(() => Scope.close(scope, Exit.void))
-  )
+  yield* within(scope, stored)
 }, Effect.uninterruptible)
 
 /** Continues the notifications about a run that an earlier process began. */
@@ -133,10 +135,21 @@ const resume = Effect.fnUntraced(function* (
     const isNotified = Tasks.isOver(head) && subscription.after >= head.revision
     if (isNotified || (yield* FiberMap.has(resources.following, keyOf(runId, subscription.config.id)))) continue
     const scope = yield* Scope.make()
-    const media = yield* Effect.provideService(runs.mediaOf(runId), Scope.Scope, scope)
-    yield* begin(resources, { runs, runId, log: Logs.make(media, runId), subscription }, scope)
+    const begun = Effect.gen(function* () {
+      yield* resources.places(Names.keyOf(runs.caller))
+      const log = Logs.make(yield* runs.mediaOf(runId), runId)
+      yield* begin(resources, { runs, runId, log, subscription }, scope)
+    })
+    yield* within(scope, begun)
   }
 }, Effect.uninterruptible)
+
+/** Runs an effect in a scope, which stays open unless the effect fails. */
+const within = <A, E>(scope: Scope.Closeable, effect: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E> =>
+  effect.pipe(
+    Effect.provideService(Scope.Scope, scope),
+    Effect.onError(() => Scope.close(scope, Exit.void))
+  )
 
 /** Follows a task for a receiver, and holds the media of its run as long. Holds nothing of the current request. */
 const begin = ({ client, following, services, urlOf }: Resources, task: Notified, scope: Scope.Closeable) => {
@@ -159,7 +172,8 @@ const withLog = <A>(runs: CallerRuns, name: string, use: (log: Logs.PushLog) => 
 
 const unfinished = ["queued", "running", "waiting", "interrupted"] as const
 
-const mostFollowed = 1_000
+/** The tasks that one process follows: those of one caller, and of all. */
+const limits = { followers: 250, connections: 1_000 }
 
 const mostConfigs = 16
 
@@ -198,7 +212,8 @@ const follow = (client: HttpClient.HttpClient, urlOf: Tasks.UrlOf, task: Notifie
       if (known?.place !== place) return false
       for (const update of updates) yield* send(client, task, yield* bodyOf(task, urlOf, update))
       if ("revision" in event) after = event.revision
-      if (isRest(event)) yield* log.append({ type: "notified", id: config.id, after })
+      // Without the entry, the next server repeats what was sent.
+      if (isRest(event)) yield* Effect.ignore(log.append({ type: "notified", id: config.id, after }))
       return !Tasks.isEnd(event)
     })
     return Tasks.eventsOf(runs, runId).pipe(

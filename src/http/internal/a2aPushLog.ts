@@ -56,7 +56,9 @@ export const make = (media: MediaStoreShape, runId: string): PushLog => {
       const metadata = encode(entry)
       let place = (yield* entries).length
       while (true) {
-        if (place >= mostEntries) return yield* new TooMany({ detail: "the task has too many push notifications" })
+        if (place >= mostEntries[entry.type]) {
+          return yield* new TooMany({ detail: "the push notification configs of the task were changed too often" })
+        }
         const stored = yield* asProblem(runId)(media.put(mediumOf(runId, place, metadata)))
         // Another process may have taken the place.
         if (isSame(stored.metadata, metadata)) return
@@ -66,7 +68,8 @@ export const make = (media: MediaStoreShape, runId: string): PushLog => {
   }
 }
 
-const mostEntries = 256
+/** The entries up to which one of each type is appended. What was set can be removed. */
+const mostEntries = { set: 128, notified: 256, removed: Infinity }
 
 const mediumOf = (runId: string, place: number, metadata: Media.Media["metadata"] = {}): Media.Media =>
   Media.fromBytes(new TextEncoder().encode(`a2a push notifications of ${runId}: ${place}`), mimeType, { metadata })

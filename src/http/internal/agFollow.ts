@@ -54,7 +54,7 @@ const follow: (following: Following, lane: AgLane, push: Push) => Effect.Effect<
           yield* emit(fold.close(ended.lane))
         }
       } else if (isRest(event)) {
-        const wait = event.type === "paused" ? longestWait : 0
+        const wait = event.type === "paused" ? longestWait : shortWait
         for (const one of called.values()) yield* joined(one, wait)
       }
       yield* emit(yield* push(event))
@@ -91,3 +91,6 @@ const joined = ({ fiber, lane }: Called, wait: number): Effect.Effect<void> =>
 
 /** Milliseconds after which the end of a called agent is not waited for: its process may have died. */
 const longestWait = 5_000
+
+/** Milliseconds for the agents of a run that failed or was cancelled, which may not be at rest themselves. */
+const shortWait = 500

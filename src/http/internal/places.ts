@@ -7,8 +7,11 @@ import { type HttpProblem, TooMany } from "../HttpProblem.ts"
 /** Takes a place for a caller until the scope closes. */
 export type Places = (callerId: string) => Effect.Effect<void, HttpProblem, Scope.Scope>
 
-/** Creates places within limits. */
-export const places = (limits: { readonly followers: number; readonly connections: number }): Places => {
+/** Creates places within limits. `detail` says what a refused caller can do. */
+export const places = (
+  limits: { readonly followers: number; readonly connections: number },
+  detail = "close another stream first"
+): Places => {
   const taken = new Map<string, number>()
   let all = 0
   const give = (callerId: string) => {
@@ -23,7 +26,7 @@ export const places = (limits: { readonly followers: number; readonly connection
         Effect.suspend(() => {
           const own = taken.get(callerId) ?? 0
           if (own >= limits.followers || all >= limits.connections) {
-            return Effect.fail(new TooMany({ detail: "close another stream first" }))
+            return Effect.fail(new TooMany({ detail }))
           }
           taken.set(callerId, own + 1)
           all++
