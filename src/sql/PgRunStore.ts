@@ -1,9 +1,10 @@
 /**
  * Keeps runs in PostgreSQL.
  *
- * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers are notified at
- * once of records appended by any process. Behind a pooler that shares connections between transactions, notifications
- * do not come back: the store finds that out when it is opened, logs a warning and polls. The package `@effect/sql-pg` is loaded when the layer is built, so other
+ * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers are notified of
+ * records appended by any process, of the first ones and of the end at once, in between every 100 milliseconds. Behind a
+ * pooler that shares connections between transactions, notifications do not come back: the store finds that out when it
+ * is opened, logs a warning and polls. The package `@effect/sql-pg` is loaded when the layer is built, so other
  * applications do not need it.
  *
  * @since 0.1.0

@@ -55,4 +55,4 @@ export const spaced = Effect.fnUntraced(function* (
 })
 
 /** Milliseconds between two statements, without an urgent one. */
-const distance = 25
+const distance = 100
