@@ -3,7 +3,7 @@
  * operated.
  */
 import { longlivedStores } from "./longlivedStores.ts"
-import { type Line, tested } from "./support.ts"
+import { benched, type Line, tested } from "./support.ts"
 
 /** The lines, each with the tests that prove it. */
 const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<string>]> = [
@@ -71,5 +71,6 @@ export const longlived = async (): Promise<ReadonlyArray<Line>> => [
       files.map((file) => `test/${file}.test.ts`)
     )
   ),
-  ...(await longlivedStores())
+  ...(await longlivedStores()),
+  ...benched("durable")
 ]

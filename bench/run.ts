@@ -32,7 +32,8 @@ const names: ReadonlyArray<string> = [
   "store",
   "worker",
   "studio",
-  "cluster"
+  "cluster",
+  "durable"
 ]
 
 const npm = (cwd: string, ...args: ReadonlyArray<string>) => {
