@@ -137,6 +137,10 @@ describe("an agent that an agent calls, over AG-UI", () => {
         asked.flatMap(({ outcome, type }) => [type, outcome]),
         ["SUBAGENT_STARTED", undefined, "SUBAGENT_FINISHED", { type: "suspended" }]
       )
+      assert.deepStrictEqual(
+        agent.pendingInterrupts.map(({ subagentRunId }) => subagentRunId),
+        [asked[0]?.["subagentRunId"]]
+      )
       const resume = agent.pendingInterrupts.map(({ id }): ResumeEntry => ({
         interruptId: id,
         status: "resolved",

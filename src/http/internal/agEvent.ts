@@ -18,16 +18,18 @@ export const make: typeof chunk = chunk
 export const textOf = (value: Json | undefined): string =>
   typeof value === "string" ? value : JSON.stringify(value ?? null)
 
-/** Creates the interrupt of a question. Its id names the run and the call. */
+/** Creates the interrupt of a question, also one of a called agent. Its id names the run and the call. */
 export const interruptOf = (
   runId: string,
-  { asking, callId, reason }: Pick<Question, "asking" | "callId" | "reason">
+  { asking, callId, reason }: Pick<Question, "asking" | "callId" | "reason">,
+  subagentRunId?: string
 ): JsonObject => ({
   id: `${runId}/${callId}`,
   reason: "tool_call",
   message: reason,
   toolCallId: callId,
   responseSchema: responseSchemaOf(asking),
+  ...(subagentRunId === undefined ? {} : { subagentRunId }),
   ...(asking?.url === undefined ? {} : { url: asking.url })
 })
 

@@ -41,7 +41,8 @@ export class AgFold {
   readonly lane: AgLane
   /** The lanes of called agents that have not ended. */
   readonly #lanes = new Map<string, AgLane>()
-  readonly #announced = new Set<string>()
+  /** The calls that called agents have announced, and their runs. */
+  readonly #announced = new Map<string, string>()
   readonly #transcript: Transcript
   readonly #usage = new Map<string, Usage.Usage>()
   #state: Json | undefined
@@ -163,7 +164,9 @@ export class AgFold {
         // The page runs its own tools when the run of the protocol has ended, and begins the next one with their results.
         const open = asked.filter(({ asking, name }) => asking?.output === undefined || !tools.has(name))
         if (asked.length > 0 && open.length === 0) return this.#finished({ outcome: { type: "success" }, usage })
-        const interrupts = open.map((question) => interruptOf(event.runId, question))
+        const interrupts = open.map((question) =>
+          interruptOf(event.runId, question, this.#announced.get(question.callId))
+        )
         const outcome = {
           type: "interrupt",
           interrupts: interrupts.length === 0 ? [pauseOf(event.runId, event.reason)] : interrupts

@@ -11,8 +11,8 @@ interface Options {
   readonly of: string
   /** Whether the run is one of a called agent, to which its events are attributed. */
   readonly isSubagent: boolean
-  /** The calls that any lane of the page has announced. */
-  readonly announced: Set<string>
+  /** The calls that called agents have announced, and their runs. */
+  readonly announced: Map<string, string>
   /** Returns the address of a stored medium of the run. */
   readonly urlOf: (fileId: string) => string
   /** The time up to which the page has the events of the run. */

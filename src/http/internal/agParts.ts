@@ -17,8 +17,8 @@ export class AgParts {
   readonly #of: string
   /** The run to which events are attributed. Empty for the run that answers the page. */
   readonly #subagentRunId: string
-  /** Calls that any run of the page has sent completely. */
-  readonly #announced: Set<string>
+  /** Calls that called agents have sent completely, and their runs. */
+  readonly #announced: Map<string, string>
   /** Calls whose arguments are incomplete, and whether any were sent. */
   readonly #open = new Map<string, boolean>()
   /** Calls that were sent completely. */
@@ -38,7 +38,7 @@ export class AgParts {
   #isInTurn = false
   #isInStep = false
 
-  constructor(of: string, announced: Set<string>, isSubagent: boolean) {
+  constructor(of: string, announced: Map<string, string>, isSubagent: boolean) {
     this.#of = of
     this.#announced = announced
     this.#subagentRunId = isSubagent ? of : ""
@@ -275,7 +275,7 @@ export class AgParts {
   #callEnded(toolCallId: string): ReadonlyArray<AgEvent> {
     this.#open.delete(toolCallId)
     this.#called.add(toolCallId)
-    if (this.#subagentRunId !== "") this.#announced.add(toolCallId)
+    if (this.#subagentRunId !== "") this.#announced.set(toolCallId, this.#subagentRunId)
     return [make("TOOL_CALL_END", { toolCallId })]
   }
 
