@@ -84,6 +84,7 @@ export const programs = async (): Promise<ReadonlyArray<Line>> => [
   existing("a recorded program is replayed, and a changed one diverges at its call", ["test/program/replay.test.ts"]),
   ...benched("programs"),
   ...asleep(),
+  ...benched("code"),
   existing("external calls in process, over HTTP, AG-UI and A2A", [
     "test/durable/external.test.ts",
     "test/http/external.test.ts",

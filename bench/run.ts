@@ -20,6 +20,7 @@ const names: ReadonlyArray<string> = [
   "scheduler",
   "loop",
   "programs",
+  "code",
   "fresh",
   "tokens",
   "runs",
