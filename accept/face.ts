@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { launch, program } from "../bench/chromium.ts"
 import { axeLines } from "./faceAxe.ts"
+import { failureLines } from "./faceFailures.ts"
 import { runLines } from "./faceRun.ts"
 import { runsLines } from "./faceRuns.ts"
 import { withOffice } from "./gallerySite.ts"
@@ -26,6 +27,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
       withOffice(folder, async (office) => [
         ...(await runsLines(browser, office)),
         ...(await runLines(browser, office)),
+        ...(await failureLines(browser, office)),
         ...(await axeLines(browser, office))
       ])
     )
@@ -37,6 +39,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
 export const face = async (): Promise<ReadonlyArray<Line>> => [
   existing("colors, contrast and statuses follow one file of tokens", ["test/studio/design.test.ts"]),
   existing("hidden, reordering and imitating characters are marked", ["test/kit/seenText.test.ts"]),
+  existing("each failure has its own name and action", ["test/studio/failureCause.test.ts"]),
   size(),
   ...(program === undefined
     ? [{ line: "the walks in a browser", pass: false, figure: "no Chromium here: apt-get install chromium" }]

@@ -79,7 +79,8 @@ const failing: ReadonlyArray<readonly [RegExp, KernelError.ProviderError]> = [
     new KernelError.ProviderError({
       provider: "anthropic",
       reason: "rate_limited",
-      detail: "This request would exceed your organization's rate limit of 50 requests per minute.",
+      detail: "status 429",
+      vendor: { message: "This request would exceed your organization's rate limit of 50 requests per minute." },
       attempts: 4
     })
   ],
@@ -88,7 +89,8 @@ const failing: ReadonlyArray<readonly [RegExp, KernelError.ProviderError]> = [
     new KernelError.ProviderError({
       provider: "anthropic",
       reason: "authentication",
-      detail: "invalid x-api-key"
+      detail: "status 401",
+      vendor: { message: "invalid x-api-key" }
     })
   ]
 ]

@@ -65,9 +65,15 @@ const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
 const explained = (state: RunState): ReadonlyArray<string> => {
   const found = causeOf(state)
   if (found === undefined) return []
-  const { attempts, fix, name, part } = found
+  const { attempts, fix, name, part, vendor } = found
   const tries = attempts === undefined || attempts < 2 ? "" : `, after ${attempts} attempts`
-  return [`cause     ${name}, in ${Text.excerpt(part, 80)}${tries}`, `next      ${fix}`]
+  return [
+    `cause     ${name}, in ${Text.excerpt(part, 80)}${tries}`,
+    ...(vendor === undefined
+      ? []
+      : [`said      ${Text.excerpt(vendor.name, 40)}: ${Text.excerpt(vendor.message, 400)}`]),
+    `next      ${fix}`
+  ]
 }
 
 const statusOf = (status: RunStatus): string => {

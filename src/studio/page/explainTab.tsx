@@ -1,23 +1,29 @@
-/** The reason why a run failed or is waiting, and the next step. */
+/** The reason why a run failed or is waiting, in the vendor's words first, and the action that continues it. */
 
 import { causeOf, ofCall, ofDamage, type FailureCause } from "../FailureCause.ts"
+import { Icon } from "./icons.tsx"
 import { useLatest } from "./latest.tsx"
 import { run, setRevision, state } from "./openRun.ts"
+import { attempt, canChange, data } from "./pageStore.ts"
+import { say } from "./toasts.tsx"
 
 export const ExplainTab = () => {
   const open = run.value
   const shown = state.value
   if (open === undefined || shown === undefined) return null
   const cause = open.damage === undefined ? causeOf(shown) : ofDamage(open.damage)
-  const failed = open.journal.errors.flatMap(({ event, revision }) =>
-    event?.type === "tool_call_completed" && event.result.error !== undefined
-      ? [{ revision, cause: ofCall(nameOf(event.callId), event.result.error) }]
-      : []
+  const failed = groupsOf(
+    open.journal.errors.flatMap(({ event, revision }) =>
+      event?.type === "tool_call_completed" && event.result.error !== undefined
+        ? [{ revision, cause: ofCall(nameOf(event.callId), event.result.error) }]
+        : []
+    )
   )
   if (cause === undefined && failed.length === 0) return <p class="empty">Nothing failed up to this revision.</p>
+  const isCall = failed.some((one) => one.cause.cause === cause?.cause)
   return (
-    <section aria-label="Explain">
-      {cause !== undefined && !failed.some((one) => one.cause.cause === cause.cause) && <CauseBox cause={cause} />}
+    <section class="explain" aria-label="Explain">
+      {cause !== undefined && !isCall && <CauseCard cause={cause} revisions={[]} />}
       {failed.length > 0 && <Calls failed={failed} />}
     </section>
   )
@@ -28,17 +34,31 @@ interface FailedCall {
   readonly cause: FailureCause
 }
 
-const Calls = ({ failed }: { failed: ReadonlyArray<FailedCall> }) => {
+/** Failures of one cause, and where they happened. */
+interface Group {
+  readonly cause: FailureCause
+  readonly revisions: Array<number>
+}
+
+const groupsOf = (failed: ReadonlyArray<FailedCall>): ReadonlyArray<Group> => {
+  const groups = new Map<string, Group>()
+  for (const { cause, revision } of failed) {
+    const key = JSON.stringify([cause.name, cause.part, cause.cause])
+    const group = groups.get(key) ?? { cause, revisions: [] }
+    group.revisions.push(revision)
+    groups.set(key, group)
+  }
+  return [...groups.values()]
+}
+
+const Calls = ({ failed }: { failed: ReadonlyArray<Group> }) => {
   const { more, shown } = useLatest(failed, 30)
   return (
     <>
       <h2>Calls that failed</h2>
       {more}
-      {shown.map(({ cause, revision }) => (
-        <div key={revision}>
-          <CauseBox cause={cause} />
-          <button onClick={() => setRevision(revision)}>Go to rev {revision}</button>
-        </div>
+      {shown.map(({ cause, revisions }) => (
+        <CauseCard key={revisions[0]} cause={cause} revisions={revisions} />
       ))}
     </>
   )
@@ -49,20 +69,74 @@ const nameOf = (callId: string): string => {
   return turns.flatMap((turn) => turn?.completed ?? []).find((result) => result.callId === callId)?.name ?? callId
 }
 
-const CauseBox = ({ cause }: { cause: FailureCause }) => (
-  <div class="card error">
-    <h2>{cause.name}</h2>
-    <p>{cause.cause}</p>
-    <p class="quiet">
-      in {cause.part}
-      {cause.attempts !== undefined && `, ${cause.attempts} attempts`}
-    </p>
-    <p>
-      <b>Next:</b> {cause.fix}
-    </p>
-    <button onClick={() => void navigator.clipboard?.writeText(promptOf(cause))}>Copy as prompt</button>
-  </div>
-)
+const CauseCard = ({ cause, revisions }: { cause: FailureCause; revisions: ReadonlyArray<number> }) => {
+  const { attempts, fix, name, part, vendor } = cause
+  return (
+    <div class="card error">
+      <h2>
+        <Icon name="circle-x" /> {name}
+        {revisions.length > 1 && <span class="badge error">{revisions.length} times</span>}
+      </h2>
+      {vendor !== undefined && (
+        <blockquote>
+          {vendor.message} <small>{vendor.name}</small>
+        </blockquote>
+      )}
+      <p>{cause.cause}</p>
+      <p class="quiet">
+        in {part}
+        {attempts !== undefined && attempts > 1 && `, ${attempts} attempts`}
+      </p>
+      <p>
+        <b>Next:</b> {fix}
+      </p>
+      <p class="actions">
+        <ActionButton cause={cause} revision={revisions.at(-1)} />
+        {revisions.slice(-5).map((revision) => (
+          <button key={revision} onClick={() => setRevision(revision)}>
+            Go to rev {revision}
+          </button>
+        ))}
+        <button
+          class="plain"
+          onClick={() => void navigator.clipboard?.writeText(promptOf(cause)).then(() => say("Copied"))}
+        >
+          <Icon name="copy" /> Copy as prompt
+        </button>
+      </p>
+    </div>
+  )
+}
 
-const promptOf = ({ cause, fix, name, part }: FailureCause): string =>
-  `An agent run failed: ${name}, in ${part}.\nThe error: ${cause}\nA likely fix: ${fix}\nFind the cause in the code and repair it.`
+/** The button that continues the run: again as it is, or a copy from before the failure. */
+const ActionButton = ({ cause, revision }: { cause: FailureCause; revision: number | undefined }) => {
+  const shown = state.value
+  if (!canChange.value || shown === undefined || cause.action === "none") return null
+  if (cause.action === "retry") {
+    if (shown.status.type !== "failed" && revision === undefined && shown.status.type !== "paused") return null
+    const retry = () =>
+      attempt(() => data().retry(shown.rootRunId)).then((ok) => ok && say("Offered to a worker again"))
+    return (
+      <button class="primary" onClick={() => void retry()}>
+        <Icon name="rotate-ccw" /> Retry
+      </button>
+    )
+  }
+  const fork = () => {
+    setRevision((revision ?? beforeFailure()) - 1)
+    // The sheet opens on the revision that is drawn next.
+    setTimeout(() => document.querySelector<HTMLElement>("[data-key=f]")?.click())
+  }
+  return (
+    <button class="primary" onClick={fork}>
+      <Icon name="git-fork" /> Fork before it
+    </button>
+  )
+}
+
+/** Returns the revision that asked the model for the last time. */
+const beforeFailure = (): number =>
+  run.value?.journal.rows.findLast(({ type }) => type === "turn_prepared")?.revision ?? run.value?.journal.revision ?? 1
+
+const promptOf = ({ cause, fix, name, part, vendor }: FailureCause): string =>
+  `An agent run failed: ${name}, in ${part}.\nThe error: ${vendor?.message ?? cause}\nA likely fix: ${fix}\nFind the cause in the code and repair it.`

@@ -120,7 +120,7 @@ const Banner = () => {
   return (
     <p class="banner" role="alert">
       <span>
-        <b>{cause.name}</b>: {excerpt(cause.cause, 200)}
+        <b>{cause.name}</b>: {excerpt(cause.vendor?.message ?? cause.cause, 200)}
       </span>
       {row !== undefined && <button onClick={() => setRevision(row.revision)}>Go to rev {row.revision}</button>}
       <button onClick={() => setQuery("tab", "Explain")}>Explain</button>
