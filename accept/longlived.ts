@@ -51,6 +51,10 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "cli/runs/overview"
   ],
   [
+    "a runner keeps its shards when its connections are cut, and gives them back by one statement",
+    "cluster/shardLocks"
+  ],
+  [
     "a clock that is set back by an hour delays nothing by more than 20 seconds",
     "cluster/clockJump",
     "cluster/steadyClock",

@@ -4,8 +4,7 @@
  * Runners find each other, their shards and their messages in PostgreSQL, and communicate over TCP. Every process of a
  * cluster uses the same database, and the same number of shards, which must not change while the cluster runs.
  *
- * Each layer uses the `SqlClient` in context, plus one connection for the locks of its shards. Do not put a pooler
- * between a runner and the database that shares connections between transactions.
+ * Each layer uses the `SqlClient` in context, with one connection on which it renews the locks of its shards.
  *
  * @since 0.1.0
  */
@@ -22,7 +21,6 @@ import type { Sharding } from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as SocketRunner from "effect/cluster/SocketRunner"
 import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
-import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -34,6 +32,7 @@ import type { SocketServerError } from "effect/socket/SocketServer"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerFor } from "../kit/layerFor.ts"
 import { MaxRuns } from "./internal/maxRuns.ts"
+import * as ShardLocks from "./internal/shardLocks.ts"
 import * as SteadyClock from "./internal/steadyClock.ts"
 
 // ---------------------------------------------------------------- models
@@ -140,7 +139,7 @@ const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, Socket
     .pipe(
       Layer.provide([server, protocol, healthy]),
       Layer.provideMerge(messages),
-      Layer.provide([Layer.orDie(SqlRunnerStorage.layer), config, serialization])
+      Layer.provide([ShardLocks.layer, config, serialization])
     )
     .pipe(Layer.provide([config, serialization, steadyClock]), Layer.merge(Layer.succeed(MaxRuns, maxRuns)))
 }
@@ -150,7 +149,7 @@ const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, 
   return SocketRunner.layerClientOnly.pipe(
     Layer.provide(protocol),
     Layer.provideMerge(messages),
-    Layer.provide(Layer.orDie(SqlRunnerStorage.layer)),
+    Layer.provide(ShardLocks.layer),
     Layer.provide([config, serialization, steadyClock])
   )
 }
@@ -163,6 +162,7 @@ const configOf = (options: ClientOptions, own: Config): Layer.Layer<ShardingConf
     availableShardGroups: options.groups ?? ["default"],
     shardsPerGroup: options.shardsPerGroup ?? 300,
     shardLockExpiration: expiration,
+    shardLockDisableAdvisory: true,
     shardLockRefreshInterval: Duration.times(expiration, 0.3),
     // A run that is given up finishes its step and cleans up before its lock is released.
     entityTerminationTimeout: expiration,

@@ -7,7 +7,7 @@ import { createServer } from "node:net"
 import * as Postgres from "../support/postgres.ts"
 import { clerk, kernelOn, type Setting } from "./support.ts"
 
-const freePort = Effect.callback<number>((resume) => {
+export const freePort = Effect.callback<number>((resume) => {
   const probe = createServer()
   probe.listen(0, "127.0.0.1", () => {
     const address = probe.address()
