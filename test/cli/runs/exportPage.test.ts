@@ -38,8 +38,8 @@ describe("kernai runs", () => {
       yield* kernai(["run", "What is 1 + 1?", "--script", script, "--max-steps", "1", ...store])
       const id = JSON.parse((yield* kernai(["runs", "list", "--json", ...store])).out).runId
       const shown = yield* kernai(["runs", "show", id, ...store])
-      assert.include(shown.out, "cause     budget exhausted, in the turn limit of the agent")
-      assert.include(shown.out, "next      Resume the run with a higher maxSteps.")
+      assert.include(shown.out, "cause     step limit, in the turn limit of the agent")
+      assert.include(shown.out, "next      Retry with a higher maxSteps.")
     }).pipe(Effect.scoped)
   )
 })
