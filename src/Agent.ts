@@ -32,6 +32,7 @@ import { valueSchema } from "./kit/jsonSchema.ts"
 import { timeSpan } from "./kit/time.ts"
 import type { Markup } from "./internal/words/markup.ts"
 import { AgentConfigInvalid, type ProgramError } from "./KernelError.ts"
+import type { Media } from "./Media.ts"
 import type { Model } from "./Model.ts"
 import type { ProviderShape } from "./Provider.ts"
 import type { AnySkill, SkillTypes } from "./Skill.ts"
@@ -330,7 +331,14 @@ export type ContextOf<C> = [C] extends [never] ? JsonObject : C
  * @category models
  * @since 0.1.0
  */
-export type InputOf<I> = unknown extends I ? never : I
+export type InputOf<I> = unknown extends I ? never : Unstored<I>
+
+/** A value whose stored media may be any media, which a run stores first. */
+type Unstored<A> = A extends Media & { readonly id: string }
+  ? Media
+  : A extends string | number | boolean | bigint | symbol | null | undefined | Date | ((...args: never) => unknown)
+    ? A
+    : { readonly [K in keyof A]: Unstored<A[K]> }
 
 /** The type of an answer: that of its schema, or text without one. */
 type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : string

@@ -73,6 +73,41 @@ export const Reference: Schema.Codec<StoredMedia, string, MediaStore> = (() =>
   ))()
 
 /**
+ * A medium in the input of an agent or a program: `Kernel.run` stores it with the run, and the run has its id, kind and
+ * MIME type. The message of the run has the medium, too, so that a model sees it.
+ *
+ * @example
+ * const invoices = Program.make("invoices", {
+ *   input: Schema.Struct({ pdf: MediaStore.Medium }),
+ *   agents: [extractor],
+ *   run: ({ pdf }) => Program.ask(extractor, { pdf })
+ * })
+ * const result = yield* Kernel.run(invoices, { pdf: Media.fromPath("invoice.pdf") })
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Medium: Schema.Codec<StoredMedia, StoredMediumFields> = (() =>
+  Schema.Struct({ id: Schema.String, kind: Media.Kind, mimeType: Schema.String }).pipe(
+    Schema.decodeTo(Schema.declare(isStored, { expected: "a stored medium" }), {
+      // The store has the data of a stored medium, by its id.
+      decode: SchemaGetter.transform((fields: StoredMediumFields): StoredMedia => ({
+        ...fields,
+        metadata: {},
+        source: { _tag: "Url", url: fields.id }
+      })),
+      encode: SchemaGetter.transform(({ id, kind, mimeType }: StoredMedia): StoredMediumFields => ({
+        id,
+        kind,
+        mimeType
+      }))
+    })
+  ))()
+
+/** The JSON form of a stored medium, as an upload returns it. */
+type StoredMediumFields = Pick<StoredMedia, "id" | "kind" | "mimeType">
+
+/**
  * Keeps media in this process.
  *
  * Media in files can be read if the layer is built on a `FileSystem` and a `Path`, and only inside `root`.

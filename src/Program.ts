@@ -169,8 +169,10 @@ const readerOf = (schema: Codec): ((message: Message | undefined) => Effect.Effe
   const ofJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
   return (message) => {
     const text = message === undefined ? "" : Messages.text(message)
+    // The media of a message stand beside the JSON that names them.
+    const json = message?.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("") ?? ""
     return ofText(text).pipe(
-      Effect.catch(() => ofJson(text)),
+      Effect.catch(() => ofJson(json)),
       Effect.mapError(({ message }) => new InvalidInput({ message: `its input does not fit: ${message}` }))
     )
   }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Context, Effect, Fiber, Layer, Option, Ref, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, Middleware, Policy, Program, RunStore, Skill } from "kernai"
+import { Agent, Kernel, Media, MediaStore, Middleware, Policy, Program, RunStore, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel } from "./support/kernel.ts"
 import { call } from "./support/team.ts"
@@ -241,6 +241,38 @@ describe("a program", () => {
         run: (words) => Effect.succeed(words.join("+"))
       })
       assert.strictEqual((yield* Kernel.run(list, ["a", "b"])).output, "a+b")
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("takes a medium in its input, and gives it to a skill and to an agent whose model sees it", () =>
+    Effect.gen(function* () {
+      const pdf = Media.fromBytes(new Uint8Array([1, 2, 3]), "application/pdf")
+      const measure = Skill.make("measure", {
+        description: "Measures a document",
+        input: Schema.Struct({ pdf: MediaStore.Reference }),
+        effects: "read",
+        execute: ({ pdf }) =>
+          MediaStore.MediaStore.use((store) => Effect.map(store.bytes(pdf.id), ({ length }) => length))
+      })
+      const input = Schema.Struct({ pdf: MediaStore.Medium })
+      const reader = Agent.make({ name: "reader", instructions: "", model: "m", dialect: "tools", input })
+      const invoice = Program.make("invoice", {
+        input,
+        agents: [reader],
+        skills: [measure],
+        run: Effect.fnUntraced(function* ({ pdf }) {
+          const length = yield* Program.call(measure, { pdf })
+          return `${pdf.mimeType} ${length} ${yield* Program.ask(reader, { pdf })}`
+        })
+      })
+      const provider = MockProvider.make("Invoice 7")
+      const result = yield* Effect.provide(Kernel.run(invoice, { pdf }), MockProvider.layerOf(provider))
+      assert.strictEqual(result.output, "application/pdf 3 Invoice 7")
+      const seen = provider.lastCall?.messages.at(-1)?.content ?? []
+      assert.deepStrictEqual(
+        seen.map(({ type }) => type),
+        ["text", "document"]
+      )
     }).pipe(Effect.provide(kernel()))
   )
 

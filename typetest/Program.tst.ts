@@ -1,6 +1,6 @@
 /** Types of programs: their answers, their services, and where their calls may be made. */
 import { Context, Effect, Schema } from "effect"
-import { Agent, Kernel, Program, Skill } from "kernai"
+import { Agent, Kernel, Media, MediaStore, Program, Skill } from "kernai"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 const yes = <_T extends true>(): void => undefined
@@ -48,6 +48,13 @@ const simple = Kernel.run(plain, "")
 export const asText = Kernel.submit(office, '{"text":"Invoice 7"}')
 export const streamed = Kernel.stream(office, { text: "Invoice 7" })
 export const nightly = Kernel.schedule(office, { text: "Invoice 7" }, { name: "nightly", cron: "0 3 * * *" })
+const scanned = Program.make("scanned", {
+  input: Schema.Struct({ pages: Schema.Array(MediaStore.Medium), on: Schema.Date }),
+  run: ({ pages }) => Effect.succeed(pages.map(({ id }) => id).join())
+})
+export const scan = Kernel.run(scanned, { pages: [Media.fromPath("page.png")], on: new Date(0) })
+// @ts-expect-error a page is a medium
+export const pageless = Kernel.run(scanned, { pages: ["page.png"], on: new Date(0) })
 // @ts-expect-error the value lacks its text
 export const lacking = Kernel.run(office, {})
 // @ts-expect-error the value has another type

@@ -59,9 +59,12 @@ export const agentTarget = (
 ): Target<CallResult, TaskError> => {
   const { callId, input } = call
   const ref: TaskRef = { id: callId, callId, childRunId: idOf(run, call), agent: agent.name }
-  const child = Effect.flatMap(skill.call(jsonObject(input), scope), (text) =>
-    startChild(run, call, { agent, taskId: undefined, input: [Contents.text(String(text))] })
-  )
+  const child = Effect.flatMap(skill.call(jsonObject(input), scope), (given) => {
+    const [text = "", ...media] = Array.isArray(given) ? given.map(String) : [String(given)]
+    return Effect.flatMap(Effect.forEach(media, run.media.content), (media) =>
+      startChild(run, call, { agent, taskId: undefined, input: [Contents.text(text), ...media] })
+    )
+  })
   return childTarget(run, call, agent.name, Budget.inSlot(run.budget, child), ref, {
     input,
     dependsOn: [],

@@ -181,7 +181,7 @@ const prepare = Effect.fnUntraced(function* (
     depth: 0,
     taskId: undefined,
     caller: yield* Starts.checkedCaller(caller),
-    input: yield* media.admit(yield* contentsOf(agent, input)),
+    input: yield* media.admit(yield* contentsOf(agent, input, media)),
     history: yield* admitMedia(history, media, roomBefore(environment.limits), inline),
     context: yield* Team.encodeContext(agent, context)
   }

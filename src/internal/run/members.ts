@@ -23,6 +23,8 @@ import * as Team from "../agent/team.ts"
 import { nameOf, transferTo } from "../agent/team.ts"
 import { withOwnSkills } from "../agent/ownSkills.ts"
 import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, MemberError, Served } from "./run.ts"
+import * as Medias from "../../Media.ts"
+import { isRecord } from "../../kit/json.ts"
 import { perObject } from "../../kit/perObject.ts"
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
@@ -140,10 +142,20 @@ const asSkill = perObject((agent: AnyAgent): AnySkill => {
     description: agent.description ?? `Asks the agent '${agent.name}' and returns its answer.`,
     input,
     effects: "idempotent",
+    // The text of the first message, and the ids of the media that it names.
     execute: (value) =>
-      typeof value === "string" ? Effect.succeed(value) : Effect.map(encode(value), (json) => JSON.stringify(json))
+      typeof value === "string"
+        ? Effect.succeed([value])
+        : Effect.map(encode(value), (json) => [JSON.stringify(json), ...mediaIn(value)])
   })
 })
+
+/** Returns the ids of the media in lists and objects of a value. */
+const mediaIn = (value: unknown): ReadonlyArray<string> => {
+  if (Medias.isMedia(value)) return value.id === undefined ? [] : [value.id]
+  if (Array.isArray(value)) return value.flatMap(mediaIn)
+  return isRecord(value) ? Object.values(value).flatMap(mediaIn) : []
+}
 
 const asTransfer = perObject(({ description, name }: AnyAgent): AnySkill =>
   Skills.make(transferTo(name), {
