@@ -1,6 +1,7 @@
 /** Creates an agent from settings, with its model, skills and kernel. */
 
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Agents from "../Agent.ts"
 import type { Call } from "../Call.ts"
@@ -61,6 +62,23 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   const registries = servers === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(servers, skills)
   const asks = !(usual.yes ?? settings.yes ?? false)
   return { agent, model, kernel: KernelLayer.make({ provider, registries, store, asks }) }
+})
+
+/** Lets an agent call the registered skills from programs instead of one by one, if its settings say so. */
+export const withPrograms = Effect.fnUntraced(function* (agent: Agents.Agent<unknown>, { code }: Settings) {
+  const { all } = yield* SkillRegistry
+  const names = Agents.skillNames(agent)
+  if (code !== true || names === undefined) return agent
+  const { agent: make, layerQuickJs } = yield* Effect.promise(() => import("../code/Code.ts"))
+  const interpreter = yield* Layer.build(layerQuickJs())
+  const skills = (yield* all).filter(({ name }) => names === "all" || names.includes(name))
+  const program = make({ skills })
+  const provider = program.provider && Effect.provideContext(program.provider, interpreter)
+  const agents = [
+    ...agent.agents,
+    { ...program, instructions: "", agents: [], handoffs: [], until: undefined, provider }
+  ]
+  return { ...agent, skills: undefined, agents }
 })
 
 const load = Effect.fnUntraced(function* (file: string) {

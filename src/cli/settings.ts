@@ -22,6 +22,7 @@ export const Settings = Schema.Struct({
   system: text,
   skillsFrom: text,
   skills: Schema.optional(Schema.Boolean),
+  code: Schema.optional(Schema.Boolean),
   yes: Schema.optional(Schema.Boolean),
   maxSteps: Schema.optional(Schema.Int),
   dialect: Schema.optional(Schema.Literals(["blocks", "tools", "auto"]))
@@ -36,6 +37,7 @@ const names = [
   "system",
   "skillsFrom",
   "skills",
+  "code",
   "yes",
   "maxSteps",
   "dialect"

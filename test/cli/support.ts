@@ -48,6 +48,7 @@ export const chatFlags: ChatFlags = {
   system: undefined,
   skillsFrom: undefined,
   skills: undefined,
+  code: undefined,
   yes: undefined,
   maxSteps: undefined,
   dialect: undefined,

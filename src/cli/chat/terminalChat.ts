@@ -26,7 +26,12 @@ export const chat = Effect.fnUntraced(function* (input: ChatFlags) {
     // A reply without blocks is an answer.
     prose: base.prose === "auto" ? "final" : base.prose
   }
-  yield* chatLoop(chatting, input, settings).pipe(Effect.mapError(asFailure), Effect.provide(kernel))
+  yield* CliAgent.withPrograms(chatting, settings).pipe(
+    Effect.flatMap((agent) => chatLoop(agent, input, settings)),
+    Effect.mapError(asFailure),
+    Effect.scoped,
+    Effect.provide(kernel)
+  )
 })
 
 /** Returns the last message of the conversation, if it has begun. */

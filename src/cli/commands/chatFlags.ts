@@ -10,6 +10,10 @@ export const flags = {
     Flag.withDefault("default")
   ),
   store: Shared.storeFor("Where conversations are stored").pipe(Flag.withDefault(".kernai/chat.db")),
+  code: Shared.optionalToggle(
+    "code",
+    "Let the model write programs that call the skills; needs quickjs-emscripten-core"
+  ),
   maxSteps: Shared.optional(
     Shared.positive("max-steps", "number", "Maximum turns of a message (20, or that of the agent file)")
   ),

@@ -34,7 +34,7 @@ export const toggle = (name: string, description: string) =>
   Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
 
 /** A switch that is undefined unless it is given. */
-const optionalToggle = (name: string, description: string) =>
+export const optionalToggle = (name: string, description: string) =>
   optional(Flag.Boolean(name).pipe(Flag.withDescription(description)))
 
 /** A flag for a whole number from 1. */

@@ -162,7 +162,8 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(id)
     const recover = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
     // An agent file names its agent, which may be another than that of the run.
-    const events = Kernel.resumeStream(settings.agent === undefined ? agent(name) : agent(), id, {
+    const own = settings.agent === undefined ? agent(name) : agent()
+    const events = Kernel.resumeStream(yield* CliAgent.withPrograms(own, settings), id, {
       recover,
       rewind,
       as,
@@ -171,7 +172,7 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
       ...at(revision)
     })
     return yield* follow(events, { ...options, title: `resuming ${id} at revision ${seen}` })
-  }).pipe(Effect.mapError(asFailure), Effect.provide(kernel))
+  }).pipe(Effect.mapError(asFailure), Effect.scoped, Effect.provide(kernel))
 })
 
 /** Creates a run from a revision of another, and prints its id. */

@@ -137,6 +137,21 @@ describe("kernai chat", () => {
     })
   )
 
+  it.live("lets the model call the skills from programs with --code, and asks before each call", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const program = (to: string) =>
+        `<block type="command" name="code">return [await send({ to: "${to}" }), await send({ to: "Bergen" })]</block>`
+      const script = [program("Oslo"), final("Sent."), program("Hamar"), final("Again.")]
+      const first = yield* talk(folder, script, ["write", "y", "y"], { code: true })
+      assert.deepInclude(first, { out: "Sent.\n", failure: undefined })
+      assert.strictEqual(traceOf(folder), "sent to Oslo\nsent to Bergen\n")
+      const second = yield* talk(folder, script, ["write", "y", "y"])
+      assert.deepInclude(second, { out: "Again.\n", failure: undefined })
+      assert.include(traceOf(folder), "sent to Hamar\n")
+    })
+  )
+
   it.live("chats with the model of a provider", () =>
     Effect.gen(function* () {
       const { asked, env } = yield* ollama((body) => (body.includes("Hello.") ? final("Again.") : "Hello."))
