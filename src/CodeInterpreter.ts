@@ -143,7 +143,7 @@ export type CodeStep =
  */
 export interface CodeExecution {
   /**
-   * Runs the program until it waits. `results` are those of the calls of the step before, all of them in their order;
+   * Runs the program until it waits. It also waits at its end for calls that it has made. `results` are those of the calls of the step before, all of them in their order;
    * none for the first step. May run again with the same results after it was interrupted.
    */
   readonly next: (results: ReadonlyArray<CodeResult>) => Effect.Effect<CodeStep, CodeFailed>

@@ -95,11 +95,10 @@ export class Execution {
     } catch (error) {
       this.#end ??= this.#failure("unavailable", String(error))
     }
-    const { reason } = limits[this.#limit ?? "none"]
-    if (reason !== undefined) return this.#failure(reason, limits[this.#limit ?? "none"].detail)
-    if (this.#end !== undefined) return this.#end
+    if (this.#limit !== undefined) return this.#failure(this.#limit, limits[this.#limit])
+    // Calls that the program does not wait for are made, too.
     if (this.#calls.length > 0) return { type: "calls", calls: this.#calls }
-    return this.#failure("stuck", "The program waits for a promise that nothing settles")
+    return this.#end ?? this.#failure("stuck", "The program waits for a promise that nothing settles")
   }
 
   #start(): void {
@@ -214,11 +213,10 @@ export class Execution {
 }
 
 const limits = {
-  none: { reason: undefined, detail: "" },
-  cpu: { reason: "cpu", detail: "The program computed for too long between its calls" },
-  calls: { reason: "calls", detail: "The program made too many calls" },
-  output: { reason: "output", detail: "The program returned or passed too much text" }
-} as const
+  cpu: "The program computed for too long between its calls",
+  calls: "The program made too many calls",
+  output: "The program returned or passed too much text"
+}
 
 const textIn = (error: unknown, key: string): string => {
   const value: unknown = typeof error === "object" && error !== null ? Reflect.get(error, key) : undefined

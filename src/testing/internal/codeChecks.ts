@@ -186,6 +186,15 @@ const repeats: ReadonlyArray<Check> = [
     })
   },
   {
+    name: "makes the calls that a program does not wait for before it ends",
+    body: Effect.fnUntraced(function* (interpreter) {
+      const ended = yield* run(interpreter, `add([1]).then(() => add([2])); return "done"`)
+      assert.deepEqual([ended.steps, returned(ended).value], [[["add"], ["add"]], "done"])
+      const thrown = yield* run(interpreter, `add([1]); throw new Error("no")`)
+      assert.deepEqual([thrown.steps, failure(thrown).reason], [[["add"]], "thrown"])
+    })
+  },
+  {
     name: "makes the same calls whenever it runs",
     body: Effect.fnUntraced(function* (interpreter) {
       const first = yield* run(interpreter, busy)
