@@ -24,7 +24,8 @@ interface Cost {
   readonly bytes: number
 }
 
-const runs = 100
+/** Runs to get warm, and as many to measure: with a hundred, two processes would mostly show how they compile. */
+const runs = 250
 
 // ---------------------------------------------------------------- processes
 
@@ -203,7 +204,7 @@ const compared = (ours: ReadonlyArray<Cost>, peer: ReadonlyArray<Cost>, of: keyo
 /** kernai and DBOS in turns, in rounds. */
 const rows = async (server: Postgres.Server, role: Side["role"], processes: number, name: string) => {
   const [ours, peer]: [Array<Cost>, Array<Cost>] = [[], []]
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < 2; round++) {
     ours.push(await measured(server, { peer: "kernai", role, processes }))
     peer.push(await measured(server, { peer: "dbos", role, processes }))
   }
