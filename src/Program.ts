@@ -18,6 +18,7 @@ import { Random } from "effect/Random"
 import * as Result from "effect/Result"
 import { Scheduler } from "effect/Scheduler"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import type { Agent } from "./Agent.ts"
 import * as Agents from "./Agent.ts"
 import { Interpreter } from "./internal/program/interpreter.ts"
@@ -395,10 +396,10 @@ const asked = (message: string, { within }: Within, more: JsonObject): Effect.Ef
 const made = (asked: Asked): Effect.Effect<unknown, CallFailed, Program> =>
   Program.use((program) => Effect.map(program.call(asked), ({ value }) => value))
 
-/** Gives an effect the services of the program, but the real time and chance, and no calls. */
+/** Gives an effect the services and the scope of the program, but the real time and chance, and no calls. */
 const outside = <A, E, R>(own: Context.Context<R>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E> =>
   Effect.updateContext(effect, (current: Context.Context<never>) =>
-    Context.merge(own, current).pipe(
+    Context.merge(own, Context.omit(Scope.Scope)(current)).pipe(
       Context.add(Clock.Clock, Context.get(current, Clock.Clock)),
       Context.add(Random, Context.get(current, Random)),
       Context.add(Scheduler, Context.get(current, Scheduler)),

@@ -335,6 +335,28 @@ describe("a program", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("keeps what an effect acquires until its own scope ends", () =>
+    Effect.gen(function* () {
+      const events: Array<string> = []
+      const reader = Effect.acquireRelease(
+        Effect.sync(() => events.push("opened")),
+        () => Effect.sync(() => events.push("closed"))
+      )
+      const { add } = adder()
+      const holder = Program.make("holder", {
+        skills: [add],
+        run: () =>
+          Effect.gen(function* () {
+            yield* Effect.scoped(Effect.andThen(Program.compute(reader), Program.call(add, { to: 1 })))
+            events.push("after")
+            return "done"
+          })
+      })
+      yield* Kernel.run(holder, "go")
+      assert.deepStrictEqual(events, ["opened", "closed", "after"])
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("waits for an effect that is no call, and runs it again in a replay", () =>
     Effect.gen(function* () {
       const computed: Array<number> = []

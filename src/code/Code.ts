@@ -16,7 +16,6 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as Scope from "effect/Scope"
 import type { Agent, AgentTypes } from "../Agent.ts"
 import {
   type Code,
@@ -184,7 +183,7 @@ const steps = Effect.fnUntraced(function* (
     seed: yield* Random.nextIntBetween(0, 2 ** 31 - 1),
     limits
   }
-  const execution = yield* Program.compute(Scope.provide(open(program), yield* Scope.Scope))
+  const execution = yield* Program.compute(open(program))
   let results: ReadonlyArray<CodeResult> = []
   for (;;) {
     const step = yield* Program.compute(execution.next(results))
