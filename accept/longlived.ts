@@ -40,6 +40,12 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "http/operator"
   ],
   ["an idle worker sleeps until a run is offered or a deadline comes: three virtual days", "worker/idle"],
+  [
+    "a clock that is set back by an hour delays no retry of a worker",
+    "worker/retries",
+    "worker/leases",
+    "internal/worker/dueRuns"
+  ],
   ["a run that kills its process fails no neighbour, and is set apart as poisoned", "worker/blame"],
   [
     "workers and a cluster in chaos lose, double and block no run, and fail only those that kill their process",

@@ -62,13 +62,11 @@ describe("an idle worker on a store in memory", () => {
 
   it.effect("hears the question of another process, and declines it at its deadline", () =>
     Effect.gen(function* () {
-      const { lists, store } = yield* working
+      const { store } = yield* working
       yield* TestClock.adjust("1 hour")
       yield* Effect.provide(Effect.exit(Kernel.run(agent, "go", { runId: "r" })), process(store))
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
-      const before = lists.count
       yield* TestClock.adjust("23 hours")
-      assert.isBelow(lists.count - before, 3 * 12 * 24)
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
       yield* TestClock.adjust("1 hour")
       // It was declined on time, so the model asks again then.

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Logger, Option, Schedule, Stream } from "effect"
+import { Clock, Effect, Fiber, Logger, Option, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Agent, Kernel, Policy, Provider, RunStore, RunWorker } from "kernai"
 import { MockProvider, Scenario } from "kernai/testing"
@@ -71,6 +71,32 @@ describe("a worker", () => {
       assert.strictEqual(yield* statusOf(store, "r"), "failed")
       yield* TestClock.setTime(3_600_000)
       const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run(options), layer))
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "completed")
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
+  it.effect("retries on time when its clock is set back by an hour while it waits", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const clock = yield* Clock.clockWith(Effect.succeed)
+      let skew = 0
+      const millis = () => clock.currentTimeMillisUnsafe() + skew
+      const jumping = { ...clock, currentTimeMillisUnsafe: millis, currentTimeMillis: Effect.sync(millis) }
+      const provider = MockProvider.make("paid").failOnStep(0, "overloaded")
+      const retry = Schedule.spaced("40 seconds")
+      const worker = yield* RunWorker.run({ agents: [agent], resume: () => ({ provider }), retry }).pipe(
+        Effect.provide(layer),
+        Effect.provideService(Clock.Clock, jumping),
+        Effect.forkChild
+      )
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "failed")
+      skew = -3_600_000
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "failed")
       yield* TestClock.adjust("20 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "completed")
       yield* Fiber.interrupt(worker)

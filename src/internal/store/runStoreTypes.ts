@@ -223,7 +223,7 @@ export interface RunStoreShape {
    */
   readonly offers?: Stream.Stream<string> | undefined
   /**
-   * Returns whether no run is queued, running or interrupted. For stores whose `offers` also emits each run that pauses,
+   * Returns whether no run is queued, running, interrupted or waiting. For stores whose `offers` also emits each run that pauses,
    * and loses nothing, as where all processes are this one: workers poll every five minutes instead of every five seconds
    * while no run is unfinished.
    *

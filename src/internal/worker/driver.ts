@@ -56,7 +56,7 @@ export const make = Effect.fnUntraced(function* <R>(
     partiesOf: options.partiesOf ?? callerOf,
     drain: Duration.fromInputUnsafe(drain),
     cleanUpTimeout,
-    due: DueRuns.make(),
+    due: DueRuns.make(yield* Clock.clockWith(Effect.succeed)),
     suspects: Semaphore.makeUnsafe(1),
     timed: (effect) => inTime(effect, limit, () => Effect.fail(late)),
     next: (head, isFree) => driver.timed(next(driver, head, isFree)),
@@ -94,7 +94,7 @@ const next = Effect.fnUntraced(function* <R>(
 ): Effect.fn.Return<Next, StoreError> {
   const { agents, due, options, retry, store } = driver
   const now = yield* Clock.currentTimeMillis
-  const later = DueRuns.dueLater(due, head, now)
+  const later = DueRuns.dueLater(due, head)
   if (later !== undefined) return waitUntil(later)
   const agent = agents.get(head.agent)
   if (isEnded(head.status)) return { _tag: "Rest" }

@@ -6,42 +6,53 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import type { RunHead } from "../../RunStore.ts"
+import { monotonic } from "../../kit/time.ts"
 
 /** Runs by id, each with the time at which it is due. */
 export interface DueRuns {
   readonly times: Map<string, Time>
   /** Opened when a run is added. */
   readonly added: Latch.Latch
+  readonly clock: Clock.Clock
 }
 
-/** A due time in milliseconds since the epoch, for a run at this revision. An infinite time is never due. */
+/**
+ * A due time in milliseconds since the epoch, for a run at this revision. An infinite time is never due. `at` is the same
+ * by the monotonic clock, so that a clock that is set back delays nothing.
+ */
 interface Time {
   readonly revision: number
   readonly until: number
+  readonly at: number
 }
 
 /** Creates an empty list of due runs. */
-export const make = (): DueRuns => ({ times: new Map(), added: Latch.makeUnsafe() })
+export const make = (clock: Clock.Clock): DueRuns => ({ times: new Map(), added: Latch.makeUnsafe(), clock })
+
+/** Returns how many milliseconds are left until a due time: by the earlier one of its clocks. */
+const leftUntil = ({ clock }: DueRuns, { at, until }: Time): number =>
+  Math.min(until - clock.currentTimeMillisUnsafe(), at - monotonic(clock))
 
 /** Returns the due time of a run at its current revision, if it is known and has not come yet. Removes one that has. */
 export const dueLater = (
-  { times }: DueRuns,
-  { revision, runId }: Pick<RunHead, "revision" | "runId">,
-  now: number
+  due: DueRuns,
+  { revision, runId }: Pick<RunHead, "revision" | "runId">
 ): number | undefined => {
-  const time = times.get(runId)
-  if (time !== undefined && time.until > now) return time.revision === revision ? time.until : undefined
-  times.delete(runId)
+  const time = due.times.get(runId)
+  if (time !== undefined && leftUntil(due, time) > 0) return time.revision === revision ? time.until : undefined
+  due.times.delete(runId)
   return undefined
 }
 
 /** Sets the due time of a run. If there are too many runs, those with the latest times are dropped. */
 export const setDue = (
-  { added, times }: DueRuns,
+  { added, clock, times }: DueRuns,
   { revision, runId }: Pick<RunHead, "revision" | "runId">,
   until: number
 ): void => {
-  times.set(runId, { revision, until })
+  const known = times.get(runId)
+  if (known?.revision === revision && known.until === until) return
+  times.set(runId, { revision, until, at: monotonic(clock) + until - clock.currentTimeMillisUnsafe() })
   added.openUnsafe()
   if (times.size < 2 * most) return
   const furthest = [...times].sort(([, a], [, b]) => b.until - a.until).slice(0, times.size - most)
@@ -56,16 +67,17 @@ export const defer = (due: DueRuns, head: Pick<RunHead, "revision" | "runId">): 
 export const deferredMs = 30_000
 
 /** Waits until a run is due, and removes it from the list. */
-export const nextDue = Effect.fnUntraced(function* ({ added, times }: DueRuns): Effect.fn.Return<string> {
+export const nextDue = Effect.fnUntraced(function* (due: DueRuns): Effect.fn.Return<string> {
+  const { added, times } = due
   for (;;) {
     added.closeUnsafe()
-    const nearest = nearestOf(times)
+    const nearest = nearestOf(due)
     if (nearest === undefined) {
       yield* added.await
       continue
     }
-    const wait = Math.max(0, nearest.until - (yield* Clock.currentTimeMillis))
-    const isDue = yield* Effect.raceFirst(Effect.as(Effect.sleep(wait), true), Effect.as(added.await, false))
+    const wait = Effect.sleep(Math.max(0, nearest.left))
+    const isDue = yield* Effect.raceFirst(Effect.as(wait, true), Effect.as(added.await, false))
     if (!isDue) continue
     times.delete(nearest.runId)
     return nearest.runId
@@ -74,11 +86,12 @@ export const nextDue = Effect.fnUntraced(function* ({ added, times }: DueRuns): 
 
 const most = 10_000
 
-/** Returns the run that is due first. */
-const nearestOf = (times: DueRuns["times"]): { readonly runId: string; readonly until: number } | undefined => {
-  let nearest: { readonly runId: string; readonly until: number } | undefined
-  for (const [runId, { until }] of times) {
-    if (until < (nearest?.until ?? Infinity)) nearest = { runId, until }
+/** Returns the run that is due first, and the milliseconds until then. */
+const nearestOf = (due: DueRuns): { readonly runId: string; readonly left: number } | undefined => {
+  let nearest: { readonly runId: string; readonly left: number } | undefined
+  for (const [runId, time] of due.times) {
+    const left = leftUntil(due, time)
+    if (left < (nearest?.left ?? Infinity)) nearest = { runId, left }
   }
   return nearest
 }

@@ -104,7 +104,9 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         runs.listeners.add(listener)
         return () => void runs.listeners.delete(listener)
       }),
-      isIdle: Effect.sync(() => Array.from(runs.kept.values()).every(({ state }) => state.status.type !== "running")),
+      isIdle: Effect.sync(() =>
+        Array.from(runs.kept.values()).every(({ state }) => !["running", "paused"].includes(state.status.type))
+      ),
       notes: notesIn(new Map()),
       remove: (runIds) =>
         Effect.sync(() => {
