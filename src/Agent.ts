@@ -331,7 +331,7 @@ export type ContextOf<C> = [C] extends [never] ? JsonObject : C
  * @category models
  * @since 0.1.0
  */
-export type InputOf<I> = unknown extends I ? never : Unstored<I>
+export type InputOf<I> = unknown extends I ? never : I | Unstored<I>
 
 /** A value whose stored media may be any media, which a run stores first. */
 type Unstored<A> = A extends Media & { readonly id: string }

@@ -1,5 +1,5 @@
 /** Types of programs: their answers, their services, and where their calls may be made. */
-import { Context, Effect, Schema } from "effect"
+import { Context, Effect, Option, Schema } from "effect"
 import { Agent, Kernel, Media, MediaStore, Program, Skill } from "kernai"
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
@@ -53,6 +53,17 @@ const scanned = Program.make("scanned", {
   run: ({ pages }) => Effect.succeed(pages.map(({ id }) => id).join())
 })
 export const scan = Kernel.run(scanned, { pages: [Media.fromPath("page.png")], on: new Date(0) })
+const anyJson = Program.make("json", { input: Schema.Json, run: () => Effect.succeed("") })
+export const ofJson = Kernel.run(anyJson, { list: [1, { deep: null }] })
+class Order extends Schema.Class<Order>("Order")({ at: Schema.Date, note: Schema.Option(Schema.String) }) {
+  get late() {
+    return this.at.getTime() > 0
+  }
+}
+const ordered = Program.make("ordered", { input: Order, run: ({ late }) => Effect.succeed(String(late)) })
+export const ofClass = (order: Order) => Kernel.run(ordered, order)
+// @ts-expect-error an order has a date
+export const undated = Kernel.run(ordered, { at: 0, note: Option.none(), late: false })
 // @ts-expect-error a page is a medium
 export const pageless = Kernel.run(scanned, { pages: ["page.png"], on: new Date(0) })
 // @ts-expect-error the value lacks its text
