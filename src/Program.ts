@@ -21,6 +21,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { Agent } from "./Agent.ts"
 import * as Agents from "./Agent.ts"
+import { inputReader } from "./internal/program/inputReader.ts"
 import { Interpreter } from "./internal/program/interpreter.ts"
 import { CallFailed } from "./internal/program/recordedResult.ts"
 import { programSkills, stepName } from "./internal/program/programSkills.ts"
@@ -30,7 +31,6 @@ import * as Input from "./internal/skill/skillInput.ts"
 import { ProgramChanged, ProgramFailed, ProgramImpure } from "./KernelError.ts"
 import { field } from "./kit/foreignCode.ts"
 import { isRecord, type JsonObject } from "./kit/json.ts"
-import * as Messages from "./Message.ts"
 import type { Message } from "./Message.ts"
 import type { Model } from "./Model.ts"
 import { Capability } from "./Model.ts"
@@ -122,7 +122,7 @@ export function make<R>(
     ...rest
   } = options
   const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(output))
-  const read = readerOf(input)
+  const read = inputReader(input)
   const body = (message: Message | undefined) =>
     read(message).pipe(
       Effect.flatMap(run),
@@ -163,24 +163,6 @@ const within = <A, E, R>(
   body: Effect.Effect<A, E, R | Program>
 ): Effect.Effect<A, E, Program> =>
   Effect.updateContext(body, (own: Context.Context<Program>) => Context.merge(services, own))
-
-/** Reads the input of a run: its text, or else the JSON that its text holds. */
-const readerOf = (schema: Codec): ((message: Message | undefined) => Effect.Effect<unknown, InvalidInput>) => {
-  const ofText = Schema.decodeUnknownEffect(Schema.toCodecJson(schema))
-  const ofJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.toCodecJson(schema)))
-  return (message) => {
-    const text = message === undefined ? "" : Messages.text(message)
-    // The media of a message stand beside the JSON that names them.
-    const json = message?.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("") ?? ""
-    return ofText(text).pipe(
-      Effect.catch(() => ofJson(json)),
-      Effect.mapError(({ message }) => new InvalidInput({ message: `its input does not fit: ${message}` }))
-    )
-  }
-}
-
-/** The first message of the run does not fit the input of the program. */
-class InvalidInput extends Schema.TaggedError<InvalidInput>()("InvalidInput", { message: Schema.String }) {}
 
 /** The model of a program. It costs nothing, and no skill asks more of a model than it has. */
 const modelOf = (name: string): Model => ({
