@@ -64,7 +64,26 @@ const bulk = (browser: Browser, office: Office) =>
     )
   })
 
+const overview = (browser: Browser, office: Office) =>
+  attempt("the overview counts runs over time, with its range in the address, and leads to the runs", async () => {
+    const page = await enter(browser, office)
+    const loaded: Array<string> = []
+    page.on("request", (request) => loaded.push(new URL(request.url()).pathname))
+    await page.getByRole("link", { name: "Overview" }).click()
+    await page.getByRole("button", { name: "7d" }).click()
+    await page.locator(".chart canvas").waitFor()
+    const range = new URL(page.url()).hash
+    await page.locator(".figure", { hasText: "failed" }).click()
+    await page.locator(".row.failed").first().waitFor()
+    const failed = await page.locator(".row").count()
+    await page.close()
+    return verdict(
+      loaded.includes("/charts.js") && range === "#/overview?range=7d" && failed > 0,
+      `${range}, ${failed} failed runs`
+    )
+  })
+
 export const runsLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => {
   await submitAll(office, officeQuestions)
-  return [await table(browser, office), await bulk(browser, office)]
+  return [await overview(browser, office), await table(browser, office), await bulk(browser, office)]
 }

@@ -19,6 +19,7 @@ export interface Shot {
 const ofRun = (id: string | undefined, query = "") => `#/runs/${encodeURIComponent(id ?? "")}${query}`
 
 export const shots: ReadonlyArray<Shot> = [
+  { name: "overview", address: () => "#/overview?range=1h" },
   { name: "runs", address: () => "#/" },
   { name: "run", address: ({ invoice }) => ofRun(invoice) },
   { name: "answer", address: ({ guide }) => ofRun(guide) },

@@ -33,6 +33,7 @@ import * as Heads from "./internal/sqlHeads.ts"
 import * as Histories from "./internal/sqlHistories.ts"
 import * as SqliteAppend from "./internal/sqliteAppend.ts"
 import * as Journal from "./internal/sqlJournal.ts"
+import * as SqlCounts from "./internal/sqlCounts.ts"
 import * as SqlNotes from "./internal/sqlNotes.ts"
 import * as Offers from "./internal/sqlOffers.ts"
 import * as SqliteClient from "./SqliteClient.ts"
@@ -116,6 +117,7 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, offers: Offers.S
     cancelled: (runId) => database.cancellations.of(Key.make(runId)),
     offers: offers.offers,
     notes: SqlNotes.make(database.sql),
+    counts: SqlCounts.make(database.sql),
     remove: (runIds) => Effect.catchTag(remove(database, runIds), "SqlError", failed("remove"))
   })
 

@@ -14,6 +14,7 @@ import type * as Scope from "effect/Scope"
 import type * as RunStore from "../RunStore.ts"
 import { onTwo } from "./internal/twoStores.ts"
 import { claims } from "./internal/runStore/claims.ts"
+import { counts } from "./internal/runStore/counts.ts"
 import { groups, journals } from "./internal/runStore/journals.ts"
 import { heads } from "./internal/runStore/headChecks.ts"
 import { histories } from "./internal/runStore/histories.ts"
@@ -48,7 +49,7 @@ export interface Check<out E, out R> {
 export const checks = <E, R>(
   open: Effect.Effect<RunStore.RunStoreShape, E, R>
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
-  [...journals, ...groups, ...claims, ...heads, ...values, ...histories, ...notes].map(({ body, name }) => ({
+  [...journals, ...groups, ...claims, ...heads, ...values, ...histories, ...notes, ...counts].map(({ body, name }) => ({
     name,
     run: Effect.provideService(onTwo(Effect.flatMap(open, tidy), body), Clock.Clock, Clock.Clock.defaultValue())
   }))

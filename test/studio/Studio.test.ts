@@ -148,7 +148,17 @@ describe("Studio", () => {
         (path) => `/data${path}`
       )
       const ofRun = ["/data/runs/x/records", "/data/runs/x/export", "/api/runs/x/events", "/api/runs/x/media/y"]
-      const routes = ["/", "/page.js", "/page.css", "/icon.svg", ...own.slice(1), ...ofRun, "/api/runs", "/api/agents"]
+      const routes = [
+        "/",
+        "/page.js",
+        "/charts.js",
+        "/page.css",
+        "/icon.svg",
+        ...own.slice(1),
+        ...ofRun,
+        "/api/runs",
+        "/api/agents"
+      ]
       for (const route of routes) {
         for (const header of [{ host: "evil.example" }, { origin: "https://evil.example" }]) {
           const { status } = yield* send(site, "GET", route, { ...cookie, ...header })
@@ -243,6 +253,12 @@ describe("Studio", () => {
       assert.deepStrictEqual(rest.records, all.records.slice(3))
       const [line] = JSON.parse((yield* send(site, "GET", "/data/runs?status=waiting&search=eva", cookie)).text).runs
       assert.deepInclude(line, { runId, words: "Pay Eva." })
+      const counted = yield* send(site, "GET", "/data/overview?from=0&to=8000000000000&slots=1", cookie)
+      assert.deepStrictEqual(
+        JSON.parse(counted.text).counts.map(({ count, status }: RunStore.RunCount) => [status, count]),
+        [["waiting", 1]]
+      )
+      assert.strictEqual((yield* send(site, "GET", "/data/overview?from=2&to=1&slots=1", cookie)).status, 400)
       assert.strictEqual((yield* send(site, "GET", "/data/runs/none/records", cookie)).status, 404)
     }).pipe(Effect.scoped)
   )

@@ -20,6 +20,7 @@ import { MockProvider } from "kernai/testing"
 import * as Matrix from "../../src/studio/internal/matrixReports.ts"
 import * as RunFacts from "../../src/studio/internal/runFacts.ts"
 import * as StudioData from "../../src/studio/internal/studioData.ts"
+import { overviewOf } from "../../src/studio/internal/studioOverview.ts"
 import { command, final } from "../support/blocks.ts"
 
 const look = Skill.make("look", {
@@ -90,6 +91,26 @@ describe("RunFacts", () => {
       assert.deepStrictEqual(yield* ids({ order: "oldest" }), (yield* ids({})).toReversed())
       assert.deepStrictEqual(yield* ids({ label: ["team=sales", "kind=live"] }), [])
       assert.deepStrictEqual(yield* ids({ label: "team" }), [])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("counts runs from their lists where the store cannot, by start, agent and status", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.RunStore
+      yield* Kernel.run(agent, "A seat, please.")
+      yield* TestClock.adjust("1 second")
+      yield* Kernel.run(agent, "A seat, please.")
+      yield* Kernel.submit(agent, "Another one.")
+      const { counts } = yield* overviewOf(store, { from: 0, to: 2_000, slots: 2 })
+      assert.deepStrictEqual(
+        counts.toSorted((a, b) => a.slot - b.slot || a.status.localeCompare(b.status)),
+        [
+          { slot: 0, agent: "clerk", status: "completed", count: 1 },
+          { slot: 1, agent: "clerk", status: "completed", count: 1 },
+          { slot: 1, agent: "clerk", status: "running", count: 1 }
+        ]
+      )
+      assert.deepStrictEqual((yield* overviewOf(store, { from: 2_000, to: 3_000, slots: 1 })).counts, [])
     }).pipe(Effect.provide(layer))
   )
 

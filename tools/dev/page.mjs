@@ -2,7 +2,7 @@
 // so the files are committed, and a plain clone runs them.
 import { build } from "esbuild"
 import { existsSync, realpathSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "../..")
@@ -11,7 +11,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "../..")
 export const bundle = async () => {
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: { page: "src/studio/page/main.tsx", style: "src/studio/page/page.css" },
+    entryPoints: { page: "src/studio/page/main.tsx", charts: "src/studio/page/charts.ts", style: "src/studio/page/page.css" },
     outdir: "src/studio/assets",
     bundle: true,
     minify: true,
@@ -24,7 +24,7 @@ export const bundle = async () => {
     conditions: ["kernai-source"],
     write: false
   })
-  return outputFiles.map(({ path, text }) => ({ name: path.endsWith(".css") ? "page.css" : "page.js", text }))
+  return outputFiles.map(({ path, text }) => ({ name: path.endsWith(".css") ? "page.css" : basename(path), text }))
 }
 
 if (process.argv[1] !== undefined && existsSync(process.argv[1]) && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {

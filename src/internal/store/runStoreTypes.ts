@@ -236,8 +236,42 @@ export interface RunStoreShape {
    * @since 0.1.0
    */
   readonly notes?: Notes | undefined
+  /**
+   * Counts root runs by the time of their start, with one query. Without it, they are counted from their lists.
+   *
+   * @since 0.1.0
+   */
+  readonly counts?: ((range: CountRange) => Effect.Effect<ReadonlyArray<RunCount>, StoreError>) | undefined
   /** Deletes runs with everything stored for them. Ignores unknown ids. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+}
+
+/**
+ * Which runs are counted: those that started from an instant on and before another (milliseconds since the epoch), in
+ * slots of equal length.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CountRange {
+  readonly from: number
+  readonly to: number
+  readonly slots: number
+}
+
+/**
+ * How many root runs of an agent started in a slot of the range, and have a status. Runs that are queued or interrupted
+ * count as running.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunCount {
+  /** The index of the slot. */
+  readonly slot: number
+  readonly agent: string
+  readonly status: StatusWord
+  readonly count: number
 }
 
 /**

@@ -42,6 +42,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
     offers: store.offers === undefined ? undefined : withoutDefects(store.offers),
     isIdle: store.isIdle,
     notes: store.notes === undefined ? undefined : soundNotes(store.notes),
+    counts: store.counts === undefined ? undefined : soundCounts(store.counts),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }
   shareOffers(sound, store)
@@ -49,6 +50,11 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
   soundStores.set(sound, sound)
   return sound
 }
+
+const soundCounts =
+  (counts: NonNullable<RunStore.RunStoreShape["counts"]>): NonNullable<RunStore.RunStoreShape["counts"]> =>
+  (range) =>
+    call("list", () => counts(range))
 
 const soundNotes = (notes: RunStore.Notes): RunStore.Notes => ({
   list: (prefix) => call("read", () => notes.list(prefix)),

@@ -24,6 +24,7 @@ import { framed, type Pages } from "./framedPage.ts"
 import * as Matrix from "./matrixReports.ts"
 import * as RunFacts from "./runFacts.ts"
 import { infoOf } from "./studioInfo.ts"
+import { overviewOf } from "./studioOverview.ts"
 
 /** Options of the routes. */
 export interface Options {
@@ -52,6 +53,9 @@ export const layer = (
         Effect.flatMap(query(ListQuery), (filter) =>
           asProblem("list")(pageOf(store, factsOf, filter)).pipe(Effect.flatMap(json))
         )
+      )
+      yield* get("/overview", () =>
+        Effect.flatMap(query(Range), (range) => asProblem("list")(overviewOf(store, range)).pipe(Effect.flatMap(json)))
       )
       yield* get("/questions", () => Effect.flatMap(asProblem("list")(questions(store)), json))
       yield* get("/scenarios", () =>
@@ -101,6 +105,14 @@ const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) 
     yield* asProblem(forkId)(Effect.provideService(Kernel.offer(forkId, { workerId: "studio" }), RunStore, store))
   return yield* json({ runId: forkId })
 })
+
+const instant = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))
+
+const Range = Schema.Struct({
+  from: instant,
+  to: instant,
+  slots: Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 500 }))
+}).check(Schema.makeFilter(({ from, to }) => (from < to ? undefined : "the range ends before it begins")))
 
 const PageQuery = Schema.Struct({ server: Schema.String, uri: Schema.String })
 

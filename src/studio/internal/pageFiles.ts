@@ -8,8 +8,11 @@ import { readFileSync } from "node:fs"
 // Three folders up, from `src/studio/internal` and `dist/studio/internal`: the package contains src.
 const folder = new URL("../../../src/studio/assets/", import.meta.url)
 
+/** A file of the page. */
+export type PageFile = "page.js" | "charts.js" | "page.css" | "icon.svg"
+
 /** Reads a file of the page. */
-export const read = (name: "page.js" | "page.css" | "icon.svg"): string => readFileSync(new URL(name, folder), "utf8")
+export const read = (name: PageFile): string => readFileSync(new URL(name, folder), "utf8")
 
 /** Returns the document of the page. `base` is the path of the studio, with a slash at its end. */
 export const documentOf = (base: string): string => `<!doctype html>

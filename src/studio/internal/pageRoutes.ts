@@ -30,6 +30,7 @@ export const layer = (
         router.add(method, route as `/${string}`, admitted(names, respond))
       yield* add("GET", path, Effect.succeed(document))
       yield* add("GET", `${base}page.js`, file("page.js", "text/javascript; charset=utf-8"))
+      yield* add("GET", `${base}charts.js`, file("charts.js", "text/javascript; charset=utf-8"))
       yield* add("GET", `${base}page.css`, file("page.css", "text/css; charset=utf-8"))
       yield* add("GET", `${base}icon.svg`, file("icon.svg", "image/svg+xml"))
       yield* add("POST", `${base}session`, session(base, secrets))
@@ -38,7 +39,7 @@ export const layer = (
 
 type Respond = Effect.Effect<HttpServerResponse.HttpServerResponse, HttpProblem, HttpServerRequest.HttpServerRequest>
 
-const file = (name: "page.js" | "page.css" | "icon.svg", contentType: string): Respond =>
+const file = (name: PageFiles.PageFile, contentType: string): Respond =>
   Effect.sync(() => HttpServerResponse.text(PageFiles.read(name), { contentType }))
 
 /** Checks host and origin first, and adds the security headers of a page. */

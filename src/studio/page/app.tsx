@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks"
 import { ChatView } from "./chatView.tsx"
 import { KeyList } from "./keyList.tsx"
 import { attempt, data, place, readQuestions, showKeys } from "./pageStore.ts"
+import { OverviewView } from "./overviewView.tsx"
 import { QuestionsView } from "./questionsView.tsx"
 import { RunView } from "./runView.tsx"
 import { RunsView } from "./runsView.tsx"
@@ -11,7 +12,14 @@ import { ScenariosView } from "./scenariosView.tsx"
 import { SideBar } from "./sideBar.tsx"
 import { Toasts } from "./toasts.tsx"
 
-const titles = { runs: "Runs", run: "Run", questions: "Approvals", chat: "Chat", scenarios: "Scenarios" } as const
+const titles = {
+  overview: "Overview",
+  runs: "Runs",
+  run: "Run",
+  questions: "Approvals",
+  chat: "Chat",
+  scenarios: "Scenarios"
+} as const
 
 export const App = () => {
   const { id, screen } = place.value
@@ -42,6 +50,8 @@ export const App = () => {
 const Screen = () => {
   const { id, screen, sub } = place.value
   switch (screen) {
+    case "overview":
+      return <OverviewView />
     case "run":
       return <RunView runId={id} />
     case "questions":

@@ -41,6 +41,7 @@ export const open = async (): Promise<Source> => {
     runs: async ({ rootRunId }) => ({
       runs: rootRunId === undefined ? lines.filter(({ parentRunId }) => parentRunId === undefined) : lines
     }),
+    overview: none,
     records: async (runId, after, limit) => {
       const records = journals.get(runId) ?? []
       return { records: records.slice(after, after + limit), revision: records.length }

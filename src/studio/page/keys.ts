@@ -21,7 +21,7 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["a d x", "approve, deny, edit: once to go there, once more to do it"],
   ["x", "select the run of the row"],
   ["f s", "fork, cancel"],
-  ["g r, g a, g c, g s", "runs, approvals, chat, scenarios"],
+  ["g o, g r, g a, g c, g s", "overview, runs, approvals, chat, scenarios"],
   ["y", "copy the address"],
   ["?", "this list"]
 ]
@@ -52,7 +52,13 @@ const go = (address: string) => () => {
   location.hash = address
 }
 
-const going: Actions = { r: go("#/"), a: go("#/questions"), c: go("#/chat/"), s: go("#/scenarios") }
+const going: Actions = {
+  o: go("#/overview"),
+  r: go("#/"),
+  a: go("#/questions"),
+  c: go("#/chat/"),
+  s: go("#/scenarios")
+}
 
 const actions: Actions = {
   "?": () => (showKeys.value = !showKeys.value),

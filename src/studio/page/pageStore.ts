@@ -14,7 +14,7 @@ export type Tab = (typeof tabs)[number]
 export const hash = signal(location.hash)
 
 export interface Place {
-  readonly screen: "runs" | "run" | "questions" | "chat" | "scenarios"
+  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "scenarios"
   readonly id: string
   readonly sub: string
   readonly query: URLSearchParams
@@ -28,7 +28,11 @@ export const place = computed((): Place => {
 })
 
 const screenOf = (name: string, id: string): Place["screen"] =>
-  name === "questions" || name === "chat" || name === "scenarios" ? name : name === "runs" && id !== "" ? "run" : "runs"
+  name === "overview" || name === "questions" || name === "chat" || name === "scenarios"
+    ? name
+    : name === "runs" && id !== ""
+      ? "run"
+      : "runs"
 
 /** Goes to an address of the page. */
 export const go = (address: string): void => {

@@ -19,6 +19,7 @@ const items = (): ReadonlyArray<Item> => {
   const first = encodeURIComponent(info.value.agents[0]?.name ?? "")
   const scenarios: Item = { screens: ["scenarios"], name: "Scenarios", icon: "list-checks", address: "#/scenarios" }
   return [
+    { screens: ["overview"], name: "Overview", icon: "layout-dashboard", address: "#/overview" },
     runs,
     { screens: ["questions"], name: "Approvals", icon: "shield-check", address: "#/questions" },
     { screens: ["chat"], name: "Chat", icon: "message-square", address: `#/chat/${first}` },

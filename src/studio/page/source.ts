@@ -2,7 +2,9 @@
 
 import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
+import type { CountRange } from "../../RunStore.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
+import type { Overview } from "../internal/studioOverview.ts"
 import type { WaitingQuestion, ListQuery, Records, RunPage } from "../internal/studioData.ts"
 
 /** The records of a run after a revision. */
@@ -31,6 +33,8 @@ export interface Source {
   readonly isFile: boolean
   readonly info: () => Promise<Info>
   readonly runs: (query: ListQuery) => Promise<RunPage>
+  /** Returns the counts of the runs that started in a range. */
+  readonly overview: (range: CountRange) => Promise<Overview>
   /** Returns up to `limit` records after a revision. */
   readonly records: (runId: string, after: number, limit: number) => Promise<Part>
   readonly mediaUrl: (runId: string, mediaId: string) => string
@@ -107,6 +111,7 @@ export const server: Source = {
   isFile: false,
   info: () => get("/data/info"),
   runs: (query) => get(`/data/runs?${queryOf(query)}`),
+  overview: ({ from, slots, to }) => get(`/data/overview?from=${from}&to=${to}&slots=${slots}`),
   records: (runId, after, limit) => get(`/data${of(runId)}/records?after=${after}&limit=${limit}`),
   mediaUrl: (runId, mediaId) => `${base()}/api${of(runId)}/media/${encodeURIComponent(mediaId)}`,
   exportUrl: (runId) => `${base()}/data${of(runId)}/export`,
