@@ -12,8 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Media from "../Media.ts"
 import * as Skill from "../Skill.ts"
+import * as Kept from "./internal/keptChanges.ts"
 import { cutNote, numbered } from "./internal/shownText.ts"
-import { Workspace } from "./Workspace.ts"
+import { type BeforeWrite, type CommandResult, Workspace, type WorkspaceShape } from "./Workspace.ts"
 
 const path = (description: string) => Schema.String.annotate({ description })
 
@@ -58,10 +59,12 @@ export const write = Skill.make("write", {
   }),
   effects: "idempotent",
   annotations: closed,
-  execute: Effect.fnUntraced(function* ({ content, file_path }) {
-    const { before, difference, path } = yield* (yield* Workspace).write(file_path, content)
-    return before === undefined ? `Created ${path}` : `Wrote ${path}\n${difference}`
-  })
+  execute: ({ content, file_path }, { idempotencyKey }) =>
+    changing(idempotencyKey, file_path, (workspace, keep) =>
+      Effect.map(workspace.write(file_path, content, keep), ({ before, difference, path }) =>
+        before === undefined ? `Created ${path}` : `Wrote ${path}\n${difference}`
+      )
+    )
 })
 
 /**
@@ -81,11 +84,37 @@ export const edit = Skill.make("edit", {
   }),
   effects: "idempotent",
   annotations: closed,
-  execute: Effect.fnUntraced(function* ({ file_path, new_string, old_string, replace_all }) {
-    const edit = { oldText: old_string, newText: new_string, all: replace_all }
-    const { difference, path, places } = yield* (yield* Workspace).edit(file_path, edit)
-    return `Edited ${path} in ${places === 1 ? "1 place" : `${places} places`}\n${difference}`
-  })
+  execute: ({ file_path, new_string, old_string, replace_all }, { idempotencyKey }) =>
+    changing(idempotencyKey, file_path, (workspace, keep) =>
+      Effect.map(
+        workspace.edit(file_path, { oldText: old_string, newText: new_string, all: replace_all }, keep),
+        ({ difference, path, places }) =>
+          `Edited ${path} in ${places === 1 ? "1 place" : `${places} places`}\n${difference}`
+      )
+    )
+})
+
+/** Runs a change of a file once, and keeps the contents of the file with the run. */
+const changing = Effect.fnUntraced(function* <E>(
+  key: string,
+  file: string,
+  change: (
+    workspace: WorkspaceShape,
+    keep: BeforeWrite<Effect.Error<ReturnType<typeof Kept.keep>>>
+  ) => Effect.Effect<string, E>
+) {
+  const workspace = yield* Workspace
+  const store = yield* Kept.storeOfRun
+  if (store === undefined) return yield* change(workspace, () => Effect.void)
+  const done = yield* Kept.written(store, workspace, key)
+  if (done !== undefined) return Skill.result(`Changed ${file}`, { metadata: Kept.metadata([done]) })
+  const kept: Array<Kept.KeptChange> = []
+  const text = yield* change(workspace, (made) =>
+    Effect.map(Kept.keep(store, key, made), (one) => {
+      kept.push(one)
+    })
+  )
+  return Skill.result(text, { metadata: Kept.metadata(kept) })
 })
 
 /**
@@ -174,15 +203,22 @@ export const shell = Skill.make("shell", {
   }),
   effects: "write",
   timeout: "61 minutes",
-  execute: Effect.fnUntraced(function* ({ command, run_in_background, timeout }) {
+  execute: Effect.fnUntraced(function* ({ command, run_in_background, timeout }, { rootRunId }) {
     const workspace = yield* Workspace
     if (run_in_background === true) return `Started ${yield* workspace.start(command)}`
     const limit = timeout === undefined ? {} : { timeout: Duration.millis(timeout) }
-    const { exitCode, output } = yield* workspace.run(command, limit)
-    const end = exitCode === undefined ? "ended by its timeout" : exitCode === 0 ? "" : `exit code ${exitCode}`
-    return [output.trimEnd(), ...(end === "" ? [] : [`[${end}]`])].join("\n").trimStart() || "(no output)"
+    const running = workspace.run(command, limit)
+    const store = yield* Kept.storeOfRun
+    if (store === undefined) return shownEnd(yield* running)
+    const [end, changes] = yield* Kept.aroundCommand(store, workspace, rootRunId, running)
+    return changes.length === 0 ? shownEnd(end) : Skill.result(shownEnd(end), { metadata: Kept.metadata(changes) })
   })
 })
+
+const shownEnd = ({ exitCode, output }: CommandResult): string => {
+  const end = exitCode === undefined ? "ended by its timeout" : exitCode === 0 ? "" : `exit code ${exitCode}`
+  return [output.trimEnd(), ...(end === "" ? [] : [`[${end}]`])].join("\n").trimStart() || "(no output)"
+}
 
 /**
  * Reads the output of a background process, or ends it.

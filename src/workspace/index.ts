@@ -7,5 +7,7 @@
 export * as Workspace from "./Workspace.ts"
 export * as WorkspaceBackend from "./WorkspaceBackend.ts"
 export * as WorkspaceError from "./WorkspaceError.ts"
+export * as WorkspaceHistory from "./WorkspaceHistory.ts"
 export * as WorkspacePolicy from "./WorkspacePolicy.ts"
+export * as WorkspaceRules from "./WorkspaceRules.ts"
 export * as WorkspaceSkills from "./WorkspaceSkills.ts"

@@ -99,14 +99,17 @@ const kernel = (rules: WorkspacePolicy.Rules, ...replies: ReadonlyArray<MockProv
     Layer.provideMerge(Workspace.layerMemory({ "a.txt": "one\n" }))
   )
 
-const readA = Workspace.Workspace.use((workspace) => workspace.read("a.txt"))
+const readA = Effect.map(
+  Workspace.Workspace.use((workspace) => workspace.read("a.txt")),
+  (file) => (file._tag === "Text" ? file.text : undefined)
+)
 
 describe("the policy of a workspace", () => {
   it.live("allows writes, and asks before a command that is not allowed", () =>
     Effect.gen(function* () {
       const paused = yield* Effect.flip(Kernel.run(agent, "?"))
       assert.strictEqual(paused._tag, "RunPaused")
-      assert.deepStrictEqual(yield* readA, { _tag: "Text", path: "a.txt", text: "two\n" })
+      assert.strictEqual(yield* readA, "two\n")
     }).pipe(
       Effect.provide(
         kernel(
@@ -129,7 +132,7 @@ describe("the policy of a workspace", () => {
         calls.map((call) => "error" in call && call.error !== undefined),
         [false, true, true, true]
       )
-      assert.deepStrictEqual(yield* readA, { _tag: "Text", path: "a.txt", text: "one\n" })
+      assert.strictEqual(yield* readA, "one\n")
     }).pipe(
       Effect.provide(
         kernel(

@@ -123,6 +123,7 @@ describe("links in a workspace", () => {
           const { root } = workspace
           mkdirSync(join(root, "real"))
           writeFileSync(join(root, "real", "secret.txt"), "inside")
+          symlinkSync("real", join(root, "place"))
           const swap = `const fs = require("node:fs"); process.chdir(process.argv[1])
           while (true) for (const target of ["real", process.argv[2]]) {
             fs.symlinkSync(target, "next")

@@ -103,7 +103,7 @@ const filesOf = (
       const path = yield* Paths.resolve(backend.root, given)
       const bytes = yield* backend.read(path, maxFileBytes)
       const text = decode(bytes)?.text
-      return text === undefined ? { _tag: "Binary", path, bytes } : { _tag: "Text", path, text }
+      return text === undefined ? { _tag: "Binary", path, bytes } : { _tag: "Text", path, text, bytes }
     }),
     write: (given, content, keep) =>
       turn.withPermit(

@@ -9,7 +9,7 @@ import type { WorkspaceError } from "../WorkspaceError.ts"
 
 /** The content of a file: its text, or its bytes if it holds none. */
 export type FileContent =
-  | { readonly _tag: "Text"; readonly path: string; readonly text: string }
+  | { readonly _tag: "Text"; readonly path: string; readonly text: string; readonly bytes: Uint8Array }
   | { readonly _tag: "Binary"; readonly path: string; readonly bytes: Uint8Array }
 
 /** A change of one file, with its bytes before and after. Absent bytes: there is no file. */

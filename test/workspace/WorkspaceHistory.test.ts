@@ -1,0 +1,184 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { Effect, FileSystem, Layer, Option } from "effect"
+import { Agent, Kernel, type MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
+import { FileMediaStore } from "kernai/file"
+import { MockProvider } from "kernai/testing"
+import { Workspace, WorkspaceHistory, WorkspaceSkills } from "kernai/workspace"
+
+const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
+
+const call = (name: string, params: { readonly [key: string]: string }) => ({ calls: [{ name, params }] })
+
+const replies = [
+  call("write", { file_path: "new.txt", content: "first\n" }),
+  call("edit", { file_path: "a.txt", old_string: "one", new_string: "one more" }),
+  call("shell", { command: "echo two > b.txt; rm c.txt; echo made > d.txt" }),
+  call("write", { file_path: "new.txt", content: "second\n" }),
+  "done"
+]
+
+const start = { "a.txt": "one\n", "b.txt": "b\n", "c.txt": "c\n", "kept.txt": "kept\n" }
+
+const end = {
+  "a.txt": "one more\n",
+  "b.txt": "two\n",
+  "d.txt": "made\n",
+  "kept.txt": "kept\n",
+  "new.txt": "second\n"
+}
+
+const media = Layer.unwrap(
+  Effect.map(
+    FileSystem.FileSystem.use((fs) => fs.makeTempDirectoryScoped()),
+    (directory) => FileMediaStore.layer(directory)
+  )
+).pipe(Layer.provide(NodeServices.layer), Layer.orDie)
+
+const live = Kernel.layerNoProvider.pipe(
+  Layer.provideMerge(SkillRegistry.layer(...WorkspaceSkills.all)),
+  Layer.provideMerge(Layer.mergeAll(ProtocolRegistry.layer(), RunStore.layerMemory, media)),
+  Layer.provideMerge(Workspace.layerMemory(start))
+)
+
+const contents = Workspace.Workspace.use((workspace) =>
+  Effect.gen(function* () {
+    const found: { [path: string]: string } = {}
+    for (const path of [...(yield* workspace.snapshot).keys()].sort()) {
+      const file = yield* workspace.read(path)
+      found[path] = file._tag === "Text" ? file.text : "?"
+    }
+    return found
+  })
+)
+
+const run = Effect.suspend(() => Kernel.run(agent, "?", { runId: "r", provider: MockProvider.make(...replies) }))
+
+const test = (
+  title: string,
+  body: Effect.Effect<
+    void,
+    unknown,
+    | Kernel.Kernel
+    | MediaStore.MediaStore
+    | ProtocolRegistry.ProtocolRegistry
+    | RunStore.RunStore
+    | SkillRegistry.SkillRegistry
+    | Workspace.Workspace
+  >
+) => it.live(title, () => Effect.provide(body, Layer.fresh(live)))
+
+describe("the history of a workspace", () => {
+  test(
+    "names each change of a run with its turn",
+    Effect.gen(function* () {
+      yield* run
+      assert.deepStrictEqual(yield* contents, end)
+      const changes = yield* WorkspaceHistory.changes("r")
+      assert.deepStrictEqual(
+        changes.map(({ after, before, path, turn }) => [turn, path, before === null, after === null]),
+        [
+          [1, "new.txt", true, false],
+          [2, "a.txt", false, false],
+          [3, "b.txt", false, false],
+          [3, "c.txt", false, true],
+          [3, "d.txt", true, false],
+          [4, "new.txt", false, false]
+        ]
+      )
+    })
+  )
+
+  test(
+    "takes a run back, or a part of its turns",
+    Effect.gen(function* () {
+      yield* run
+      yield* WorkspaceHistory.undo("r", { turn: 4 })
+      assert.deepStrictEqual(yield* contents, { ...end, "new.txt": "first\n" })
+      yield* WorkspaceHistory.undo("r", { turn: 3 })
+      assert.deepStrictEqual(yield* contents, { ...start, "a.txt": "one more\n", "new.txt": "first\n" })
+      yield* WorkspaceHistory.undo("r")
+      assert.deepStrictEqual(yield* contents, start)
+    })
+  )
+
+  test(
+    "refuses to take back what somebody else has changed since, unless forced",
+    Effect.gen(function* () {
+      yield* run
+      const workspace = yield* Workspace.Workspace
+      yield* workspace.write("a.txt", "mine\n")
+      assert.strictEqual((yield* Effect.flip(WorkspaceHistory.undo("r")))._tag, "WorkspaceError")
+      assert.deepStrictEqual(yield* contents, { ...end, "a.txt": "mine\n" })
+      yield* WorkspaceHistory.undo("r", { force: true })
+      assert.deepStrictEqual(yield* contents, start)
+    })
+  )
+
+  test(
+    "gives a fork the files of its revision",
+    Effect.gen(function* () {
+      yield* run
+      const [, second, third] = yield* WorkspaceHistory.changes("r")
+      const revision = second?.revision ?? 0
+      assert.isBelow(revision, third?.revision ?? 0)
+      const fork = yield* WorkspaceHistory.fork("r", { revision })
+      assert.deepStrictEqual(yield* contents, { ...start, "a.txt": "one more\n", "new.txt": "first\n" })
+      const other = [
+        call("edit", { file_path: "new.txt", old_string: "first", new_string: "forked" }),
+        "done otherwise"
+      ]
+      const provider = MockProvider.make(...other)
+      const { text } = yield* Kernel.resume(agent, fork.runId, { provider })
+      assert.strictEqual(text, "done otherwise")
+      assert.strictEqual((yield* contents)["new.txt"], "forked\n")
+      yield* WorkspaceHistory.undo(fork.runId)
+      assert.deepStrictEqual(yield* contents, start)
+    })
+  )
+
+  test(
+    "keeps the bytes of what changed, not of the folder",
+    Effect.gen(function* () {
+      const workspace = yield* Workspace.Workspace
+      yield* workspace.write("large.bin", new Uint8Array(5_000_000).fill(65))
+      const [write, edit, , again, done] = replies
+      const provider = MockProvider.make(
+        ...[write, edit, again, done].flatMap((reply) => (reply === undefined ? [] : [reply]))
+      )
+      yield* Kernel.run(agent, "?", { runId: "small", provider })
+      const store = yield* RunStore.RunStore
+      assert.isTrue(Option.isSome(yield* store.load("small")))
+      const ids = new Set((yield* WorkspaceHistory.changes("small")).flatMap(({ after, before }) => [after, before]))
+      // Two versions of two files.
+      assert.strictEqual([...ids].filter((id) => typeof id === "string").length, 4)
+    })
+  )
+
+  test(
+    "does not repeat an edit that was written before the process died",
+    Effect.gen(function* () {
+      const edit = call("edit", { file_path: "a.txt", old_string: "one", new_string: "one and one" })
+      const store = yield* RunStore.RunStore
+      let dies = true
+      // The store fails once with the record of the result.
+      const failing = RunStore.RunStore.of({
+        ...store,
+        append: (records, state) =>
+          dies && records.some(({ events }) => events.some(({ type }) => type === "tool_call_completed"))
+            ? Effect.die("killed")
+            : store.append(records, state)
+      })
+      const kernel = Layer.fresh(Kernel.layerNoProvider).pipe(Layer.provide(Layer.succeed(RunStore.RunStore, failing)))
+      const provider = MockProvider.make(edit, "done")
+      const first = Kernel.run(agent, "?", { runId: "k", provider })
+      yield* Effect.exit(Effect.provide(first, kernel))
+      assert.strictEqual((yield* contents)["a.txt"], "one and one\n")
+      dies = false
+      yield* Kernel.resume(agent, "k", { provider: MockProvider.make("done") })
+      assert.strictEqual((yield* contents)["a.txt"], "one and one\n")
+      yield* WorkspaceHistory.undo("k")
+      assert.deepStrictEqual(yield* contents, start)
+    })
+  )
+})
