@@ -1,7 +1,8 @@
 /**
- * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, and sizes.
+ * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, sizes, and the pictures of
+ * `docs/gallery`.
  */
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { launch, program } from "../bench/chromium.ts"
@@ -9,6 +10,7 @@ import { axeLines } from "./faceAxe.ts"
 import { failureLines } from "./faceFailures.ts"
 import { runLines } from "./faceRun.ts"
 import { runsLines } from "./faceRuns.ts"
+import { pictures } from "./gallery.ts"
 import { withOffice } from "./gallerySite.ts"
 import { atMost, existing, inFolder, type Line, root } from "./support.ts"
 
@@ -18,6 +20,18 @@ const size = (): Line => {
     0
   )
   return atMost("kilobytes of the page at its first load, compressed", Math.ceil(bytes / 1_000), 120)
+}
+
+const gallery = (): Line => {
+  const folder = join(root, "docs/gallery")
+  const found = readdirSync(folder).filter((name) => name.endsWith(".png"))
+  const missing = pictures.filter((name) => !found.includes(name))
+  const largest = Math.max(...found.map((name) => statSync(join(folder, name)).size))
+  return {
+    line: "the gallery shows each screen in both themes, in small files",
+    pass: missing.length === 0 && largest <= 120_000,
+    figure: `${found.length} pictures, ${Math.ceil(largest / 1_000)} KB at most; missing: ${missing.join(", ") || "none"}`
+  }
 }
 
 const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
@@ -41,6 +55,7 @@ export const face = async (): Promise<ReadonlyArray<Line>> => [
   existing("hidden, reordering and imitating characters are marked", ["test/kit/seenText.test.ts"]),
   existing("each failure has its own name and action", ["test/studio/failureCause.test.ts"]),
   size(),
+  gallery(),
   ...(program === undefined
     ? [{ line: "the walks in a browser", pass: false, figure: "no Chromium here: apt-get install chromium" }]
     : await inBrowser())

@@ -33,6 +33,14 @@ export const shots: ReadonlyArray<Shot> = [
   { name: "keys", address: () => "#/", key: "?" }
 ]
 
+/** The screens of the gallery, each in both themes, and the run on a phone. */
+const shown = new Set(["overview", "runs", "run", "answer", "explain", "approvals"])
+
+export const pictures: ReadonlyArray<string> = [
+  ...Array.from(shown, (name) => [`${name}-light.png`, `${name}-dark.png`]).flat(),
+  "run-phone.png"
+]
+
 const take = async (): Promise<void> => {
   const folder = join(root, "docs/gallery")
   mkdirSync(folder, { recursive: true })
@@ -41,18 +49,21 @@ const take = async (): Promise<void> => {
     await inFolder((place) =>
       withOffice(place, async (office) => {
         const ids = await submitAll(office, officeQuestions)
-        const page = await browser.newPage({ viewport: { width: 1280, height: 760 } })
+        const page = await browser.newPage({ viewport: { width: 1200, height: 700 } })
         await page.goto(office.url)
-        for (const { address, key, name } of shots) {
+        for (const { address, name } of shots.filter((shot) => shown.has(shot.name))) {
           await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
           for (const colorScheme of ["light", "dark"] as const) {
             await page.emulateMedia({ colorScheme })
             await page.waitForTimeout(600)
-            if (key !== undefined && colorScheme === "light") await page.keyboard.press(key)
             await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
           }
-          if (key !== undefined) await page.keyboard.press("Escape")
         }
+        await page.setViewportSize({ width: 380, height: 760 })
+        await page.emulateMedia({ colorScheme: "light" })
+        await page.evaluate(`location.hash = ${JSON.stringify(ofRun(ids.invoice))}`)
+        await page.waitForTimeout(600)
+        await page.screenshot({ path: join(folder, "run-phone.png") })
       })
     )
   } finally {
