@@ -5,7 +5,7 @@
  * within half a minute. In the end each run is judged by its journal and by the calls that it entered.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Context, Effect, Layer, Logger, Option, Redacted, Schedule, type Scope, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Option, Redacted, Schedule, Scope, Stream } from "effect"
 import { Kernel, RunStore } from "kernai"
 import { ClusterKernel, ClusterNode } from "kernai/cluster"
 import { PgRunStore } from "kernai/sql"
@@ -201,25 +201,29 @@ const make = Effect.fnUntraced(function* ({ kind, planted, seed = Date.now() }: 
 })
 
 /** Lets chaos happen for some minutes, at least one cycle, and judges what is left. */
-export const chaos = (settings: Settings): Promise<Outcome> =>
-  Effect.gen(function* (): Effect.fn.Return<Outcome, unknown, Scope.Scope> {
-    const { chaos, ledger } = yield* make(settings)
-    const until = Date.now() + settings.minutes * 60_000
-    return yield* Effect.promise(async () => {
-      do await cycle(chaos)
-      while (Date.now() + faultsMs < until)
-      const calls = callsIn(ledger)
-      const findings = [...chaos.findings, ...(await judged(chaos, calls))]
-      return {
-        runs: chaos.submitted.length,
-        calls: [...calls.values()].reduce((sum, { length }) => sum + length, 0),
-        faults: chaos.counts,
-        slowest: chaos.slowest,
-        ends: chaos.slots.flatMap(({ errors }) => errors),
-        findings
-      }
-    })
-  }).pipe(Effect.scoped, Effect.runPromise)
+export const chaos = async (settings: Settings): Promise<Outcome> => {
+  const scope = Scope.makeUnsafe()
+  const { chaos, ledger } = await Effect.runPromise(Scope.provide(make(settings), scope))
+  const until = Date.now() + settings.minutes * 60_000
+  do await cycle(chaos)
+  while (Date.now() + faultsMs < until)
+  const calls = callsIn(ledger)
+  const findings = [...chaos.findings, ...(await judged(chaos, calls))]
+  // A client or a server that does not end hides no result.
+  const closed = Effect.timeoutOption(
+    Effect.forkDetach(Scope.close(scope, Exit.void)).pipe(Effect.flatMap(Fiber.join)),
+    "30 seconds"
+  )
+  if (Option.isNone(await Effect.runPromise(closed))) findings.push("stuck: the client did not end within 30 s")
+  return {
+    runs: chaos.submitted.length,
+    calls: [...calls.values()].reduce((sum, { length }) => sum + length, 0),
+    faults: chaos.counts,
+    slowest: chaos.slowest,
+    ends: chaos.slots.flatMap(({ errors }) => errors),
+    findings
+  }
+}
 
 if (import.meta.filename === process.argv[1]) {
   const settings: Settings = JSON.parse(process.argv[2] ?? '{"kind":"workers","minutes":1}')
