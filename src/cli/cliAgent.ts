@@ -40,15 +40,18 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   // An agent file is also the config of its MCP servers. An agent without a list of skills may call their tools.
   const servers = settings.mcp ?? (file?.mcpServers === undefined ? undefined : settings.agent)
   const isOfServers = file?.mcpServers !== undefined && file.skills === undefined && settings.skillsFrom === undefined
-  const skills = isOfServers ? "none" : skillsOf(settings, usual)
+  const work = settings.workspace === undefined ? undefined : yield* openWork(settings.workspace, settings)
+  const skills =
+    isOfServers || (work !== undefined && settings.skillsFrom === undefined) ? "none" : skillsOf(settings, usual)
+  const hasSkills = skills !== "none" || servers !== undefined || work !== undefined
   const base =
     file ??
     Agents.make({
       name: usual.name ?? "agent",
-      instructions,
+      instructions: work?.instructions ?? instructions,
       model,
-      maxSteps: usual.maxSteps ?? 10,
-      skills: skills === "none" && servers === undefined ? undefined : "all"
+      maxSteps: work === undefined ? (usual.maxSteps ?? 10) : workSteps,
+      skills: hasSkills ? "all" : undefined
     })
   const agent = (name = base.name): Agents.Agent<unknown> => ({
     ...base,
@@ -57,11 +60,21 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
     model,
     maxSteps: settings.maxSteps ?? base.maxSteps,
     dialect: settings.dialect ?? base.dialect,
-    skills: skills === "none" && servers === undefined ? undefined : isOfServers ? "all" : base.skills
+    skills: !hasSkills ? undefined : isOfServers ? "all" : base.skills
   })
-  const registries = servers === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(servers, skills)
+  const known = servers === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(servers, skills)
+  const registries = work === undefined ? known : Layer.provideMerge(work.skills, known)
   const asks = !(usual.yes ?? settings.yes ?? false)
-  return { agent, model, kernel: KernelLayer.make({ provider, registries, store, asks }) }
+  const references = work?.references ?? (asks ? KernelLayer.askBeforeWrites : Layer.empty)
+  return { agent, model, rules: work?.rules, kernel: KernelLayer.make({ provider, registries, store, references }) }
+})
+
+/** The turns of an agent that works in a folder. */
+const workSteps = 100
+
+const openWork = Effect.fnUntraced(function* (root: string, settings: Settings) {
+  const { open } = yield* Effect.promise(() => import("./workspace/openWorkspace.ts"))
+  return open(root, settings)
 })
 
 /** Lets an agent call the registered skills from programs instead of one by one, if its settings say so. */

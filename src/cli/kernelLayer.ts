@@ -22,18 +22,19 @@ export interface Options<R> {
   readonly provider: ProviderShape
   readonly registries: Layer.Layer<Registries, CommandFailed, R>
   readonly store: Store
-  /** Whether a run pauses and asks before a call that may change something. */
-  readonly asks: boolean
+  /** Policies and other references of the kernel. */
+  readonly references: Layer.Layer<never, CommandFailed, R>
 }
 
-/** Builds a kernel, and also provides its store and its registries. */
-export const make = <R>({ asks, provider, registries, store }: Options<R>) =>
+/** Builds a kernel, and also provides its store, its media and its registries. */
+export const make = <R>({ provider, references, registries, store }: Options<R>) =>
   Kernel.layer.pipe(
-    Layer.provide([store.media, Layer.succeed(Provider, provider), asks ? askBeforeWrites : Layer.empty]),
-    Layer.provideMerge(Layer.merge(registries, store.runs))
+    Layer.provide([Layer.succeed(Provider, provider), references]),
+    Layer.provideMerge(Layer.mergeAll(registries, store.runs, store.media))
   )
 
-const askBeforeWrites = Policy.layer((call) =>
+/** Lets a run pause and ask before a call that may change something. */
+export const askBeforeWrites = Policy.layer((call) =>
   Effect.succeed(call.effects === "write" ? Policy.confirm("it may change something") : Policy.allowed)
 )
 

@@ -50,7 +50,7 @@ export const replay = Effect.fnUntraced(function* (recording: Recording, options
     provider: yield* ReplayProvider.make(cassette, yield* adapter),
     registries: Layer.orDie(Layer.merge(skills, ProtocolRegistry.layer())),
     store: options.opened ?? Store.memory,
-    asks: false
+    references: Layer.empty
   })
   return yield* follow(Kernel.stream(agent, question), {
     ...options,

@@ -23,6 +23,9 @@ export const Settings = Schema.Struct({
   skillsFrom: text,
   skills: Schema.optional(Schema.Boolean),
   code: Schema.optional(Schema.Boolean),
+  workspace: text,
+  sandbox: Schema.optional(Schema.Boolean),
+  plan: Schema.optional(Schema.Boolean),
   yes: Schema.optional(Schema.Boolean),
   maxSteps: Schema.optional(Schema.Int),
   dialect: Schema.optional(Schema.Literals(["blocks", "tools", "auto"]))
@@ -38,6 +41,9 @@ const names = [
   "skillsFrom",
   "skills",
   "code",
+  "workspace",
+  "sandbox",
+  "plan",
   "yes",
   "maxSteps",
   "dialect"
@@ -53,13 +59,14 @@ export const ofFlags = Effect.fnUntraced(function* (flags: Settings) {
   }
   const path = yield* Path.Path
   const absolute = (file: string | undefined) => (file === undefined ? undefined : path.resolve(file))
-  const { agent, mcp, script, skillsFrom } = flags
+  const { agent, mcp, script, skillsFrom, workspace } = flags
   return given({
     ...flags,
     agent: absolute(agent),
     script: absolute(script),
     mcp: absolute(mcp),
-    skillsFrom: absolute(skillsFrom)
+    skillsFrom: absolute(skillsFrom),
+    workspace: absolute(workspace)
   })
 })
 

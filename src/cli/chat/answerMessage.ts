@@ -18,6 +18,7 @@ import type { RunStore } from "../../RunStore.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import type { Asking } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import * as WorkspacePolicy from "../../workspace/WorkspacePolicy.ts"
 import { localCaller } from "../localCaller.ts"
 import type { CommandFailed } from "../exit.ts"
 import { Screen } from "../screen.ts"
@@ -25,6 +26,7 @@ import * as Text from "../terminalText.ts"
 import { AnswerView } from "./answerView.ts"
 import * as Session from "./chatSession.ts"
 import { LineReader } from "./lineReader.ts"
+import type { WorkRules } from "../workspace/openWorkspace.ts"
 
 /** The settings that all messages of a chat share. */
 export interface Setting {
@@ -32,6 +34,8 @@ export interface Setting {
   readonly look: Text.Look
   /** Skills that the person allowed for the rest of the chat. */
   readonly always: Set<string>
+  /** What the agent may do in its workspace, if it has one. */
+  readonly rules?: WorkRules | undefined
 }
 
 /** The end of a message: answered, stopped by Ctrl-C, waiting for the person, or failed. */
@@ -121,7 +125,7 @@ const watch = (
   })
 
 /** Asks about the waiting calls. Returns undefined without an answer. */
-const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look }: Setting) {
+const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look, rules }: Setting) {
   const answers: Array<GivenAnswer> = []
   for (const { asking, callId, input, name, reason } of yield* Session.questions(runId)) {
     if (asking !== undefined) {
@@ -131,16 +135,37 @@ const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look 
       continue
     }
     const title = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
-    const choice = always.has(name)
+    const command = rules === undefined ? undefined : commandOf(name, input)
+    const prefixes = command === undefined ? [] : WorkspacePolicy.prefixesOf(command)
+    const isAllowed = command === undefined ? always.has(name) : WorkspacePolicy.isAllowed(rules?.allow ?? [], command)
+    const choice = isAllowed
       ? { letter: "y", rest: "" }
-      : yield* choose(title, input, "allow it? [y]es, [n]o (a reason may follow), [a]lways", allowWords, look)
+      : yield* choose(title, command ?? input, allowQuestion(command, prefixes), allowWords, look)
     if (choice === undefined) return undefined
-    if (choice.letter === "a") always.add(name)
+    if (choice.letter === "a") {
+      if (command === undefined) always.add(name)
+      else rules?.allow.push(...prefixes)
+    }
     const answer: Answer = { callId, approved: choice.letter !== "n" }
     answers.push(choice.rest === "" ? answer : { ...answer, reason: choice.rest })
   }
   return answers
 })
+
+/** Returns the command line of a call of the workspace. */
+const commandOf = (name: string, input: unknown): string | undefined =>
+  name === "shell" &&
+  typeof input === "object" &&
+  input !== null &&
+  "command" in input &&
+  typeof input.command === "string"
+    ? input.command
+    : undefined
+
+const allowQuestion = (command: string | undefined, prefixes: ReadonlyArray<string>): string => {
+  const always = command === undefined ? ", [a]lways" : `, [a]lways for ${prefixes.map(Text.flat).join(" and ")}`
+  return `allow it? [y]es, [n]o (a reason may follow)${command !== undefined && prefixes.length === 0 ? "" : always}`
+}
 
 const allowWords = ["yes", "no", "always"]
 

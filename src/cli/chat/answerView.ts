@@ -5,6 +5,7 @@ import type { RunResult } from "../../RunState.ts"
 import { RunLines } from "../runLines.ts"
 import { sourceLines } from "../sourceLines.ts"
 import type { Shape as Screen } from "../screen.ts"
+import { workLines } from "../workspace/workText.ts"
 import * as Text from "../terminalText.ts"
 
 /** Shows the events of one run. */
@@ -51,7 +52,8 @@ export class AnswerView {
         this.#endText()
         return event.result === undefined ? undefined : this.#answer(event.result)
       default:
-        return this.#lines.show(event)
+        this.#lines.show(event)
+        for (const line of workLines(event, this.#look)) this.#screen.progress(`${line}\n`)
     }
   }
 

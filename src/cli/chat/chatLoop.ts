@@ -4,11 +4,14 @@
 
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import type { Agent } from "../../Agent.ts"
 import * as Agents from "../../Agent.ts"
 import * as ChatHistory from "../../ChatHistory.ts"
 import * as Kernel from "../../Kernel.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import * as WorkspaceHistory from "../../workspace/WorkspaceHistory.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
 import { localCaller } from "../localCaller.ts"
 import type { ChatFlags } from "../commands/chatFlags.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
@@ -18,6 +21,8 @@ import * as Text from "../terminalText.ts"
 import * as Answer from "./answerMessage.ts"
 import * as Session from "./chatSession.ts"
 import { LineReader } from "./lineReader.ts"
+import { restoredText } from "../workspace/workText.ts"
+import type { WorkRules } from "../workspace/openWorkspace.ts"
 
 interface Chat {
   readonly screen: Shape
@@ -33,12 +38,13 @@ interface Chat {
 export const chatLoop = Effect.fnUntraced(function* (
   agent: Agent<unknown>,
   { color, session }: Pick<ChatFlags, "color" | "session">,
-  settings: Settings.Settings
+  settings: Settings.Settings,
+  rules?: WorkRules
 ) {
   const screen = yield* Screen
   const reader = yield* LineReader
   const look = { columns: screen.columns, colors: color ?? screen.colors }
-  const setting: Answer.Setting = { agent, look, always: new Set() }
+  const setting: Answer.Setting = { agent, look, rules, always: new Set() }
   const chat: Chat = { screen, setting, settings, isTerminal: reader.isTerminal, session, failedIn: undefined }
   yield* enter(chat, session)
   while (true) {
@@ -90,7 +96,8 @@ const enter = Effect.fnUntraced(function* (chat: Chat, session: string) {
   chat.session = session
   const count = yield* Session.size(session)
   const messages = count === 0 ? "" : `, ${Text.count(count, "message")} so far`
-  note(chat, `session ${session}${messages}; /help lists the commands`)
+  const mode = chat.setting.rules === undefined ? "" : `, ${chat.setting.rules.mode} mode`
+  note(chat, `session ${session}${messages}${mode}; /help lists the commands`)
   const last = yield* Session.last(session)
   if (last === undefined || last.status.type === "completed") return
   note(chat, `continuing: ${Text.excerpt(Session.exchangeOf(last).question, chat.setting.look.columns - 20)}`)
@@ -108,6 +115,11 @@ const command = Effect.fnUntraced(function* (chat: Chat, line: string) {
       return yield* skills(chat)
     case "retry":
       return yield* retry(chat)
+    case "plan":
+    case "work":
+      return yield* enterMode(chat, word)
+    case "undo":
+      return yield* undo(chat)
     case "new":
       return yield* enter(chat, name ?? (yield* Session.freeName(chat.session)))
     case "sessions":
@@ -125,6 +137,8 @@ const command = Effect.fnUntraced(function* (chat: Chat, line: string) {
 const help = `/history        show the last 50 messages
 /skills         show what the model may call
 /retry          continue an answer that was stopped or failed
+/plan, /work    change nothing, or carry the plan out (with --workspace)
+/undo           take back the files that the last message changed
 /new [name]     start another session
 /sessions       list all sessions
 /session NAME   go to a session
@@ -153,6 +167,29 @@ const skills = Effect.fnUntraced(function* (chat: Chat) {
     const asks = effects === "write" && chat.settings.yes !== true ? ", asks before it runs" : ""
     chat.screen.progress(`${Text.excerpt(name, 40)} (${effects}${asks})  ${Text.excerpt(description, look.columns)}\n`)
   }
+})
+
+const noWorkspace = "there is no workspace; start the chat with --workspace FOLDER"
+
+/** Changes the mode. Work mode after a plan carries it out. */
+const enterMode = Effect.fnUntraced(function* (chat: Chat, mode: WorkRules["mode"]) {
+  const { rules } = chat.setting
+  if (rules === undefined) return note(chat, noWorkspace)
+  const accepts = rules.mode === "plan" && mode === "work" && (yield* Session.last(chat.session)) !== undefined
+  rules.mode = mode
+  note(chat, `${mode} mode`)
+  if (accepts) yield* ask(chat, "The plan is accepted. Carry it out.")
+})
+
+const undo = Effect.fnUntraced(function* (chat: Chat) {
+  const last = yield* Session.last(chat.session)
+  const workspace = yield* Effect.serviceOption(Workspace)
+  if (Option.isNone(workspace)) return note(chat, noWorkspace)
+  if (last === undefined) return note(chat, "there is nothing to take back")
+  const undone = yield* Effect.result(
+    Effect.provideService(WorkspaceHistory.undo(last.runId), Workspace, workspace.value)
+  )
+  note(chat, Result.isFailure(undone) ? undone.failure.message : restoredText(undone.success))
 })
 
 const retry = Effect.fnUntraced(function* (chat: Chat) {

@@ -19,7 +19,7 @@ export const chat = Effect.fnUntraced(function* (input: ChatFlags) {
   const newer = yield* Settings.ofFlags(input)
   const settings = Settings.over(Settings.ofRun(yield* lastOf(input)), newer)
   const store = yield* Store.openOrCreate(input.store)
-  const { agent, kernel } = yield* CliAgent.make(settings, store, { name: "chat", maxSteps: 20 })
+  const { agent, kernel, rules } = yield* CliAgent.make(settings, store, { name: "chat", maxSteps: 20 })
   const base = agent()
   const chatting: Agent.Agent<unknown> = {
     ...base,
@@ -27,7 +27,7 @@ export const chat = Effect.fnUntraced(function* (input: ChatFlags) {
     prose: base.prose === "auto" ? "final" : base.prose
   }
   yield* CliAgent.withPrograms(chatting, settings).pipe(
-    Effect.flatMap((agent) => chatLoop(agent, input, settings)),
+    Effect.flatMap((agent) => chatLoop(agent, input, settings, rules)),
     Effect.mapError(asFailure),
     Effect.scoped,
     Effect.provide(kernel)

@@ -14,6 +14,13 @@ export const flags = {
     "code",
     "Let the model write programs that call the skills; needs quickjs-emscripten-core"
   ),
+  workspace: Shared.optionalText(
+    "workspace",
+    "folder",
+    "Work in this folder: read, search and edit files, run commands"
+  ).pipe(Flag.withAlias("w")),
+  sandbox: Shared.optionalToggle("sandbox", "Run the commands of --workspace without network and other files (Linux)"),
+  plan: Shared.optionalToggle("plan", "Begin in plan mode, which changes nothing; /work carries the plan out"),
   maxSteps: Shared.optional(
     Shared.positive("max-steps", "number", "Maximum turns of a message (20, or that of the agent file)")
   ),

@@ -147,6 +147,18 @@ const fork = Command.make("fork", Flags.forkFlags, (input) =>
   Command.withShortDescription("Create a run from a revision of another")
 )
 
+const undo = Command.make("undo", Flags.undoFlags, (input) =>
+  Effect.flatMap(
+    Effect.promise(() => import("../workspace/undoRun.ts")),
+    (module) => module.undo(input)
+  )
+).pipe(
+  Command.withDescription(
+    "Give the files that a run changed in its workspace the content they had before it, or before one of its turns."
+  ),
+  Command.withShortDescription("Take back what a run changed in its workspace")
+)
+
 const replay = Command.make("replay", Flags.replayFlags, (input) =>
   Effect.flatMap(acting, (module) => module.replay(input))
 ).pipe(
@@ -179,6 +191,7 @@ export const runs = Command.make("runs").pipe(
     retry,
     check,
     fork,
+    undo,
     replay,
     exported,
     imported,

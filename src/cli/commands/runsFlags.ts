@@ -177,6 +177,22 @@ export const forkFlags = {
 /** The values of the flags of `fork`. */
 export type ForkFlags = Shared.Values<typeof forkFlags>
 
+export const undoFlags = {
+  id,
+  workspace: Shared.optionalText(
+    "workspace",
+    "folder",
+    "The folder in which the run worked (default: that of its chat)"
+  ),
+  turn: Shared.optional(Shared.positive("turn", "number", "The first turn to take back (default: 1)")),
+  force: Shared.toggle("force", "Overwrite files that were changed since by somebody else"),
+  store,
+  json
+}
+
+/** The values of the flags of `undo`. */
+export type UndoFlags = Shared.Values<typeof undoFlags>
+
 export const checkFlags = { store, ...Shared.agent, json }
 
 /** The values of the flags of `check`. */

@@ -43,7 +43,7 @@ export const scriptedRun = Effect.fnUntraced(function* (
     provider: MockProvider.named("scripted").onCall(({ messages }) => replyTo(messages)),
     registries: yield* Servers.registries(file, Layer.orDie(SkillRegistry.layer(translate))),
     store: options.opened,
-    asks: false
+    references: Layer.empty
   })
   return yield* follow(Kernel.stream(agent, question), {
     ...options,

@@ -1,0 +1,76 @@
+/**
+ * The folder in which the agent of a command works: its layer, its skills, what it may do without asking, and the rules
+ * of the folder in the prompt.
+ */
+
+import type * as FileSystem from "effect/FileSystem"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Policy from "../../Policy.ts"
+import * as PromptPipeline from "../../PromptPipeline.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
+import * as Workspace from "../../workspace/Workspace.ts"
+import * as WorkspacePolicy from "../../workspace/WorkspacePolicy.ts"
+import * as WorkspaceRules from "../../workspace/WorkspaceRules.ts"
+import * as WorkspaceSkills from "../../workspace/WorkspaceSkills.ts"
+import { type CommandFailed, orUsage } from "../exit.ts"
+import type { Settings } from "../settings.ts"
+
+/** What the agent may do now. A chat changes it while the agent works. */
+export interface WorkRules {
+  mode: "plan" | "work"
+  /** The prefixes of commands that the person always allows. */
+  readonly allow: Array<string>
+}
+
+type Host = FileSystem.FileSystem | ChildProcessSpawner
+
+/** A folder to work in. */
+export interface Work {
+  readonly rules: WorkRules
+  readonly instructions: string
+  readonly layer: Layer.Layer<Workspace.Workspace, CommandFailed, Host>
+  /** Registers the skills of the workspace. */
+  readonly skills: Layer.Layer<Workspace.Workspace, CommandFailed, Host | SkillRegistry>
+  /** Decides about calls, and adds the rules of the folder to the prompt. */
+  readonly references: Layer.Layer<never, CommandFailed, Host>
+}
+
+/** Returns the layer of a folder. */
+export const layerOf = (root: string, sandbox: boolean): Layer.Layer<Workspace.Workspace, CommandFailed, Host> =>
+  orUsage(sandbox ? Workspace.layerSandboxed({ root }) : Workspace.layerLocal({ root }))
+
+/** Opens the folder of some settings. */
+export const open = (root: string, { plan = false, sandbox = false, yes = false }: Settings): Work => {
+  const rules: WorkRules = { mode: plan ? "plan" : "work", allow: [] }
+  const layer = layerOf(root, sandbox)
+  const pipeline = PromptPipeline.layer({ sections: [WorkspaceRules.section] })
+  return {
+    rules,
+    instructions,
+    layer,
+    skills: Layer.provideMerge(registered, layer),
+    references: Layer.merge(policy(rules, yes), Layer.provide(pipeline, layer))
+  }
+}
+
+const instructions = `You work in a folder with the skills read, write, edit, list, glob, grep, shell and todo.
+Look before you change something. Keep changes small, and in the style of the files around them.
+Use todo for work of several steps. Run the tests of what you changed. Answer briefly when you are done.
+In plan mode nothing can be changed: answer with a plan of numbered steps.`
+
+const registered = Layer.effectDiscard(
+  Effect.flatMap(SkillRegistry, (registry) =>
+    registry.registerSource({ source: "native", skills: WorkspaceSkills.all })
+  )
+).pipe(orUsage)
+
+const policy = (rules: WorkRules, yes: boolean): Layer.Layer<never> =>
+  Policy.layer((call) => {
+    const isCommand = call.kind === "skill" && call.name === WorkspaceSkills.shell.name
+    if (yes && rules.mode === "work") return Effect.succeed(Policy.allowed)
+    return call.effects === "write" && !isCommand
+      ? Effect.succeed(Policy.confirm("it may change something"))
+      : WorkspacePolicy.decide(rules, call)
+  })
