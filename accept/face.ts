@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib"
 import { launch, program } from "../bench/chromium.ts"
 import { axeLines } from "./faceAxe.ts"
 import { failureLines } from "./faceFailures.ts"
+import { peopleLines } from "./facePeople.ts"
 import { runLines } from "./faceRun.ts"
 import { runsLines } from "./faceRuns.ts"
 import { pictures } from "./gallery.ts"
@@ -42,6 +43,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
         ...(await runsLines(browser, office)),
         ...(await runLines(browser, office)),
         ...(await failureLines(browser, office)),
+        ...(await peopleLines(browser, office)),
         ...(await axeLines(browser, office))
       ])
     )

@@ -220,6 +220,7 @@ describe("Studio", () => {
       const cookie = yield* enter(site)
       const runId = yield* started(site, cookie)
       const [question] = JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text)
+      assert.strictEqual(question.asked, "Pay Eva.")
       assert.deepInclude(question, { name: "pay", input: { to: "Eva" }, rootRunId: runId })
       const body = { answers: [{ callId: question.callId, approved: true }] }
       const path = `/api/runs/${runId}/answers`

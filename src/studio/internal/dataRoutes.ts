@@ -57,7 +57,7 @@ export const layer = (
       yield* get("/overview", () =>
         Effect.flatMap(query(Range), (range) => asProblem("list")(overviewOf(store, range)).pipe(Effect.flatMap(json)))
       )
-      yield* get("/questions", () => Effect.flatMap(asProblem("list")(questions(store)), json))
+      yield* get("/questions", () => Effect.flatMap(asProblem("list")(questions(store, factsOf)), json))
       yield* get("/scenarios", () =>
         Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )

@@ -112,20 +112,27 @@ export interface WaitingQuestion extends OpenQuestion {
   readonly rootRunId: string
   readonly revision: number
   readonly since: number
+  /** The first words of what the user asked. */
+  readonly asked: string
 }
 
 /** Returns the open questions of all runs, the oldest first. */
 export const questions = Effect.fnUntraced(function* (
-  store: RunStoreShape
+  store: RunStoreShape,
+  factsOf: (head: RunHead) => Effect.Effect<Facts>
 ): Effect.fn.Return<ReadonlyArray<WaitingQuestion>, StoreError> {
   const waiting = yield* store.list({ status: ["waiting"], roots: true, order: "oldest", limit: 1_000 })
   const found = yield* Effect.forEach(
     waiting,
-    ({ revision, runId, updatedAt }) =>
-      Effect.provideService(Kernel.questions(runId), RunStore, store).pipe(
-        Effect.map((list) => list.map((one) => ({ ...one, rootRunId: runId, revision, since: updatedAt }))),
+    (head) => {
+      const { revision, runId, updatedAt } = head
+      return Effect.all([Effect.provideService(Kernel.questions(runId), RunStore, store), factsOf(head)]).pipe(
+        Effect.map(([list, { words }]) =>
+          list.map((one) => ({ ...one, rootRunId: runId, revision, since: updatedAt, asked: words }))
+        ),
         Effect.catchTag("RunNotFound", () => Effect.succeed([]))
-      ),
+      )
+    },
     { concurrency: 8 }
   )
   return found.flat()

@@ -20,6 +20,7 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["h l", "fold, unfold the turn"],
   ["a d x", "approve, deny, edit: once to go there, once more to do it"],
   ["x", "select the run of the row"],
+  ["u", "take the answer back"],
   ["f s", "fork, cancel"],
   ["g o, g r, g a, g c, g s", "overview, runs, approvals, chat, scenarios"],
   ["y", "copy the address"],
@@ -75,6 +76,7 @@ const actions: Actions = {
   l: () => fold(false),
   a: () => press("a"),
   d: () => press("d"),
+  u: () => press("u", true),
   x: select,
   f: () => press("f", true),
   s: () => press("s", true),
@@ -92,11 +94,18 @@ function select(): void {
 
 /** Focuses a button, and presses it if it has the focus already or acts at once. */
 const press = (key: string, isAtOnce = false): void => {
-  const near = document.activeElement?.closest(".card")?.querySelector<HTMLElement>(`[data-key=${key}]`)
+  const near = document.activeElement
+    ?.closest(".card, article.question")
+    ?.querySelector<HTMLElement>(`[data-key=${key}]`)
   const button = near ?? document.querySelector<HTMLElement>(`[data-key=${key}]`)
   if (button === null) return
-  if (isAtOnce || button === document.activeElement) button.click()
-  else button.focus()
+  if (!isAtOnce && button !== document.activeElement) return button.focus()
+  const article = button.closest("article.question")
+  button.click()
+  // The next question has the focus, so that the place in the list is kept.
+  if (article !== null && (key === "a" || key === "d")) {
+    article.nextElementSibling?.querySelector<HTMLElement>("[data-row]")?.focus()
+  }
 }
 
 const fold = (isClosed: boolean): void => {

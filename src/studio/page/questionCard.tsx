@@ -4,12 +4,14 @@ import { useSignal } from "@preact/signals"
 import { twins } from "../../kit/seenText.ts"
 import type { OpenQuestion } from "../../RunState.ts"
 import { type Asked, askedBy } from "./askedValue.ts"
+import { decide, made, sent, takeBack, wordOf } from "./decisions.ts"
 import { Fields } from "./fields.tsx"
-import { ago, counted, json } from "./format.ts"
-import { attempt, canChange, data, info, readQuestions } from "./pageStore.ts"
+import { ago, counted, json, sentence } from "./format.ts"
+import { Icon } from "./icons.tsx"
+import { canChange, info } from "./pageStore.ts"
 import { differences, isFields, SchemaForm } from "./schemaForm.tsx"
 import { marksIn, SeenJson } from "./seen.tsx"
-import { type Decision, Refused } from "./source.ts"
+import type { Decision } from "./source.ts"
 import { StatusShape } from "./status.tsx"
 
 interface Props {
@@ -24,15 +26,9 @@ export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) 
   const { asking, callId, input, name, reason } = question
   const wanted = askedBy(asking)
   const edit = useSignal<unknown>(undefined)
-  const result = useSignal("")
-  const decide = (decision: Decision) =>
-    attempt(async () => {
-      result.value = "sending"
-      result.value = await send(rootRunId, decision)
-      await readQuestions()
-    }).then((ok) => {
-      if (!ok) result.value = ""
-    })
+  const choose = (decision: Decision) => decide(rootRunId, decision)
+  const chosen = made.value.get(callId)?.decision
+  const result = sent.value.get(callId)
   const changes = isFields(input) && isFields(edit.value) ? differences(input, edit.value) : []
   return (
     <div class="card waiting" role="group" aria-label={`${name} waits for you`}>
@@ -49,28 +45,36 @@ export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) 
         />
       )}
       {changes.length > 0 && <pre class="changes">{changes.join("\n")}</pre>}
-      {result.value !== "" ? (
-        <p role="status">{result.value}</p>
-      ) : (
-        canChange.value && (
-          <>
-            {wanted !== undefined && <AskedForm asked={wanted} onGive={(given) => void decide({ callId, ...given })} />}
-            <Decisions
-              isEdited={edit.value !== undefined}
-              canApprove={wanted === undefined}
-              canEdit={asking === undefined && isFields(input)}
-              onApprove={() =>
-                void decide({ callId, approved: true, ...(edit.value === undefined ? {} : { input: edit.value }) })
-              }
-              onEdit={() => (edit.value = edit.value === undefined ? input : undefined)}
-              onDeny={(reason) => void decide({ callId, approved: false, ...(reason === "" ? {} : { reason }) })}
-            />
-          </>
-        )
+      {result !== undefined && <p role="status">{result}</p>}
+      {chosen !== undefined && <Chosen decision={chosen} />}
+      {result === undefined && chosen === undefined && canChange.value && (
+        <>
+          {wanted !== undefined && <AskedForm asked={wanted} onGive={(given) => choose({ callId, ...given })} />}
+          <Decisions
+            isEdited={edit.value !== undefined}
+            canApprove={wanted === undefined}
+            canEdit={asking === undefined && isFields(input)}
+            onApprove={() =>
+              choose({ callId, approved: true, ...(edit.value === undefined ? {} : { input: edit.value }) })
+            }
+            onEdit={() => (edit.value = edit.value === undefined ? input : undefined)}
+            onDeny={(reason) => choose({ callId, approved: false, ...(reason === "" ? {} : { reason }) })}
+          />
+        </>
       )}
     </div>
   )
 }
+
+/** A decision that is not sent yet. */
+const Chosen = ({ decision }: { decision: Decision }) => (
+  <p class="actions" role="status">
+    {sentence(wordOf(decision))}, sent in a moment
+    <button data-key="u" onClick={() => takeBack(decision.callId)}>
+      <Icon name="rotate-ccw" /> Undo
+    </button>
+  </p>
+)
 
 /** The form of a running call, or the result of one that somebody else runs. */
 const AskedForm = ({ asked, onGive }: { asked: Asked; onGive: (given: ReturnType<Asked["give"]>) => void }) => {
@@ -160,16 +164,4 @@ const Decisions = ({ canApprove, canEdit, isEdited, onApprove, onDeny, onEdit }:
       />
     </p>
   )
-}
-
-/** Sends a decision. An earlier answer of someone else is not a failure, since a call never runs twice. */
-const send = async (runId: string, decision: Decision): Promise<string> => {
-  try {
-    await data().answer(runId, decision)
-    if ("output" in decision || decision.values !== undefined) return "sent"
-    return decision.approved ? "approved" : "denied"
-  } catch (error) {
-    if (error instanceof Refused && (error.status === 404 || error.status === 409)) return "answered elsewhere already"
-    throw error
-  }
 }

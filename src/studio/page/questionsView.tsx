@@ -19,7 +19,13 @@ export const QuestionsView = () => (
         <a data-row href={runAddress(question.runId)}>
           {question.agents.join(" › ")}
         </a>
-        <QuestionCard rootRunId={question.rootRunId} question={question} since={question.since} />
+        <blockquote>{question.asked}</blockquote>
+        <QuestionCard
+          rootRunId={question.rootRunId}
+          question={question}
+          since={question.since}
+          asked={question.asked}
+        />
       </article>
     ))}
   </section>

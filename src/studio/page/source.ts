@@ -78,7 +78,14 @@ const base = () => location.pathname.replace(/\/$/, "")
 
 const request = async (method: string, path: string, body?: BodyInit, type = "application/json") => {
   const change = method === "GET" ? {} : { "x-kernai-studio": "1", "content-type": type }
-  const response = await fetch(base() + path, { method, headers: change, ...(body === undefined ? {} : { body }) })
+  // A small change is sent although the page is being left.
+  const keepalive = typeof body === "string" && body.length < 30_000
+  const response = await fetch(base() + path, {
+    method,
+    headers: change,
+    keepalive,
+    ...(body === undefined ? {} : { body })
+  })
   if (response.ok) return response
   const problem = await response.json().catch(() => ({}))
   throw new Refused(response.status, problem.detail ?? problem.title ?? `the server responded ${response.status}`)
