@@ -144,9 +144,16 @@ describe("Studio", () => {
     Effect.gen(function* () {
       const site = yield* serve()
       const cookie = yield* enter(site)
-      const own = ["", "/questions", "/scenarios", "/page?server=a&uri=ui://b", "/info", "/runs"].map(
-        (path) => `/data${path}`
-      )
+      const own = [
+        "",
+        "/questions",
+        "/waiting",
+        "/overview",
+        "/scenarios",
+        "/page?server=a&uri=ui://b",
+        "/info",
+        "/runs"
+      ].map((path) => `/data${path}`)
       const ofRun = ["/data/runs/x/records", "/data/runs/x/export", "/api/runs/x/events", "/api/runs/x/media/y"]
       const routes = [
         "/",
@@ -221,6 +228,7 @@ describe("Studio", () => {
       const runId = yield* started(site, cookie)
       const [question] = JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text)
       assert.strictEqual(question.asked, "Pay Eva.")
+      assert.deepStrictEqual(JSON.parse((yield* send(site, "GET", "/data/waiting", cookie)).text), { count: 1 })
       assert.deepInclude(question, { name: "pay", input: { to: "Eva" }, rootRunId: runId })
       const body = { answers: [{ callId: question.callId, approved: true }] }
       const path = `/api/runs/${runId}/answers`

@@ -17,7 +17,7 @@ import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { questions, pageOf, recordsAfter } from "./studioData.ts"
+import { questions, pageOf, recordsAfter, waitingIn } from "./studioData.ts"
 import { toHtml } from "../RunExport.ts"
 import * as Edits from "./forkEdits.ts"
 import { framed, type Pages } from "./framedPage.ts"
@@ -58,6 +58,9 @@ export const layer = (
         Effect.flatMap(query(Range), (range) => asProblem("list")(overviewOf(store, range)).pipe(Effect.flatMap(json)))
       )
       yield* get("/questions", () => Effect.flatMap(asProblem("list")(questions(store, factsOf)), json))
+      yield* get("/waiting", () =>
+        Effect.flatMap(asProblem("list")(waitingIn(store)), (heads) => json({ count: heads.length }))
+      )
       yield* get("/scenarios", () =>
         Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )

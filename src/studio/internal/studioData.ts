@@ -116,12 +116,16 @@ export interface WaitingQuestion extends OpenQuestion {
   readonly asked: string
 }
 
+/** Returns the runs that wait for a person, the oldest first. */
+export const waitingIn = (store: RunStoreShape): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
+  store.list({ status: ["waiting"], roots: true, order: "oldest", limit: 1_000 })
+
 /** Returns the open questions of all runs, the oldest first. */
 export const questions = Effect.fnUntraced(function* (
   store: RunStoreShape,
   factsOf: (head: RunHead) => Effect.Effect<Facts>
 ): Effect.fn.Return<ReadonlyArray<WaitingQuestion>, StoreError> {
-  const waiting = yield* store.list({ status: ["waiting"], roots: true, order: "oldest", limit: 1_000 })
+  const waiting = yield* waitingIn(store)
   const found = yield* Effect.forEach(
     waiting,
     (head) => {

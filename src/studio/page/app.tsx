@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks"
 import { ChatView } from "./chatView.tsx"
 import { KeyList } from "./keyList.tsx"
-import { attempt, data, place, readQuestions, showKeys } from "./pageStore.ts"
+import { attempt, data, place, readQuestions, readWaiting, showKeys } from "./pageStore.ts"
 import { OverviewView } from "./overviewView.tsx"
 import { QuestionsView } from "./questionsView.tsx"
 import { RunView } from "./runView.tsx"
@@ -25,11 +25,11 @@ export const App = () => {
   const { id, screen } = place.value
   useEffect(() => {
     if (data().isFile) return
-    const read = () => void attempt(readQuestions)
+    const read = () => void attempt(screen === "questions" ? readQuestions : readWaiting)
     read()
     const timer = setInterval(read, 3_000)
     return () => clearInterval(timer)
-  }, [])
+  }, [screen])
   useEffect(() => {
     document.title = `${titles[screen]} · kernai`
   }, [screen, id])

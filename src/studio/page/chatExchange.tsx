@@ -9,11 +9,12 @@ import type { RunStatus } from "../../RunStore.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { QuestionCard } from "./questionCard.tsx"
 import { type Exchange, turnsOf, unfinished } from "./chatStore.ts"
-import { excerpt, json, named, shapeOf, wordsOf } from "./format.ts"
+import { excerpt, json, named, wordsOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { data, runAddress } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
 import { SourceList } from "./sourceList.tsx"
+import { StatusShape } from "./status.tsx"
 import { UiFrame } from "./uiFrame.tsx"
 
 type Send = (text: string) => void
@@ -99,7 +100,7 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
         const child = scope.below.get(childRunId(turn.turnId, call) ?? "")
         return child === undefined ? (
           <p key={call.callId} class="card">
-            ○ {call.name} runs
+            <StatusShape status="running" /> {call.name} runs
           </p>
         ) : (
           <ChildRun key={call.callId} child={child} scope={scope} />
@@ -127,7 +128,7 @@ const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {
   return (
     <details class={`card below ${status}`} open={status !== "completed"}>
       <summary>
-        {shapeOf(status)} <b>{child.agent}</b> {named(status)}{" "}
+        <StatusShape status={status} /> <b>{child.agent}</b> {named(status)}{" "}
         <a class="quiet" href={runAddress(child.runId)}>
           open the run
         </a>
@@ -152,7 +153,7 @@ const CallCard = ({ result, scope, turn }: CallProps) => {
     <>
       <details class={error === undefined ? "card" : "card error"}>
         <summary>
-          {error === undefined ? "●" : "✕"} {kind === "skill" ? "" : kind} <b>{name}</b>{" "}
+          <StatusShape status={error === undefined ? "ok" : "error"} /> {kind === "skill" ? "" : kind} <b>{name}</b>{" "}
           {excerpt(error?.message ?? texts, 60)}
         </summary>
         <Json value={input} />

@@ -48,6 +48,7 @@ export const open = async (): Promise<Source> => {
     },
     mediaUrl: (_, id) => media.get(id) ?? "",
     exportUrl: () => "",
+    waitingCount: async () => 0,
     waiting: async () => [],
     questions: async () => [],
     answer: none,

@@ -66,15 +66,3 @@ export const sentence = (text: string): string => text.charAt(0).toUpperCase() +
 
 /** Returns a status in words. */
 export const named = (status: string): string => status.replace("_", " ")
-
-/** Returns the shape of a status, so that color is never the only sign. */
-export const shapeOf = (status: string): string =>
-  status === "completed" || status === "ok"
-    ? "●"
-    : status === "failed" || status === "error"
-      ? "✕"
-      : status === "waiting"
-        ? "◐"
-        : status === "cancelled" || status === "interrupted" || status === "no_answer"
-          ? "■"
-          : "○"

@@ -2,7 +2,7 @@
 
 import { counted } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
-import { canChange, data, info, place, questions, showKeys, type Place } from "./pageStore.ts"
+import { canChange, data, info, place, showKeys, type Place, waiting } from "./pageStore.ts"
 import { listAddress } from "./runsStore.ts"
 import { setTheme, theme, themes } from "./theme.ts"
 
@@ -28,7 +28,7 @@ const items = (): ReadonlyArray<Item> => {
 }
 
 export const SideBar = () => {
-  const waits = questions.value.length
+  const waits = waiting.value
   return (
     <header class="side">
       <div class="brand">

@@ -39,6 +39,7 @@ export interface Source {
   readonly records: (runId: string, after: number, limit: number) => Promise<Part>
   readonly mediaUrl: (runId: string, mediaId: string) => string
   readonly exportUrl: (runId: string) => string
+  readonly waitingCount: () => Promise<number>
   readonly waiting: () => Promise<ReadonlyArray<WaitingQuestion>>
   readonly questions: (runId: string) => Promise<ReadonlyArray<OpenQuestion>>
   readonly answer: (runId: string, decision: Decision) => Promise<void>
@@ -122,6 +123,7 @@ export const server: Source = {
   records: (runId, after, limit) => get(`/data${of(runId)}/records?after=${after}&limit=${limit}`),
   mediaUrl: (runId, mediaId) => `${base()}/api${of(runId)}/media/${encodeURIComponent(mediaId)}`,
   exportUrl: (runId) => `${base()}/data${of(runId)}/export`,
+  waitingCount: async () => (await get<{ count: number }>("/data/waiting")).count,
   waiting: () => get("/data/questions"),
   questions: (runId) => get(`/api${of(runId)}/questions`),
   answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
