@@ -34,6 +34,14 @@ export type Given = Omit<Side, "name" | "version" | "url" | "port" | "listenPort
 
 /** Writes the program of a process, with all that it needs in a few files, to a folder. */
 export const bundle = async (folder: string): Promise<string> => {
+  for (const { contents, path } of await (built ??= build())) writeFileSync(join(folder, basename(path)), contents)
+  return join(folder, "side.mjs")
+}
+
+/** Once for all: to stop the bundler would leave a second build beside it without an answer. */
+let built: ReturnType<typeof build> | undefined
+
+const build = async (): Promise<ReadonlyArray<esbuild.OutputFile>> => {
   const { outputFiles } = await esbuild.build({
     entryPoints: [join(import.meta.dirname, "side.ts")],
     bundle: true,
@@ -47,8 +55,7 @@ export const bundle = async (folder: string): Promise<string> => {
     banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' }
   })
   await esbuild.stop()
-  for (const { contents, path } of outputFiles) writeFileSync(join(folder, basename(path)), contents)
-  return join(folder, "side.mjs")
+  return outputFiles
 }
 
 const freePort = () =>
