@@ -9,6 +9,7 @@ import { CliError, CliOutput, Command, type HelpDoc } from "effect/cli"
 import * as Effect from "effect/Effect"
 import { LogToStderr } from "effect/References"
 import { readFileSync } from "node:fs"
+import { acp } from "./commands/acpCommand.ts"
 import { chat } from "./commands/chatCommand.ts"
 import { doctor } from "./commands/doctorCommand.ts"
 import { evalCommand } from "./commands/evalCommand.ts"
@@ -31,6 +32,7 @@ const root = Command.make("kernai").pipe(
   Command.withSubcommands([
     run,
     chat,
+    acp,
     runs,
     schedules,
     ops,

@@ -132,6 +132,7 @@ describe("kernai", () => {
       assert.deepStrictEqual(having("--store <store>"), [
         "run",
         "chat",
+        "acp",
         ...stored,
         "ops",
         "studio",
@@ -149,8 +150,8 @@ describe("kernai", () => {
       }
       const servers = ["list", "call", "doctor", "sign-in", "approve"].map((name) => `mcp ${name}`)
       assert.includeMembers(having("--mcp <file>"), [...agents, ...servers])
-      // Groups of commands have no flags, a chat is a conversation, an export is JSON or a page, and SQL is SQL.
-      const silent = ["", "runs", "schedules", "scenario", "mcp", "store", "chat", "runs export", "store sql"]
+      // Groups of commands have no flags, a chat is a conversation, an editor speaks its own protocol, an export is JSON or a page, and SQL is SQL.
+      const silent = ["", "acp", "runs", "schedules", "scenario", "mcp", "store", "chat", "runs export", "store sql"]
       assert.deepStrictEqual(
         having("--json"),
         [...helps.keys()].filter((command) => !silent.includes(command))

@@ -1,0 +1,131 @@
+import type * as acp from "@agentclientprotocol/sdk"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { command, final } from "../support/blocks.ts"
+import { folder } from "../support/folder.ts"
+import { editor, open, prompt, textOf } from "./acpEditor.ts"
+
+/** A folder with a scripted model, and with skills that leave a trace when they run. */
+const place = Effect.fnUntraced(function* (...replies: ReadonlyArray<string>) {
+  const cwd = yield* folder
+  writeFileSync(join(cwd, "replies.json"), JSON.stringify(replies))
+  mkdirSync(join(cwd, "skills"))
+  writeFileSync(
+    join(cwd, "skills", "letters.ts"),
+    `import { Effect, Schema } from "${import.meta.resolve("effect")}"
+import * as Skill from "${import.meta.resolve("../../src/Skill.ts")}"
+import { appendFileSync } from "node:fs"
+const trace = (line: string) => appendFileSync(${JSON.stringify(join(cwd, "trace"))}, line + "\\n")
+const input = Schema.Struct({ to: Schema.String })
+export const send = Skill.make("send", {
+  description: "Sends a letter",
+  input,
+  execute: ({ to }) => Effect.sync(() => { trace("sent to " + to); return "it is sent" })
+})
+export const walk = Skill.make("walk", {
+  description: "Walks and never arrives",
+  input,
+  effects: "read",
+  execute: ({ to }) =>
+    Effect.andThen(Effect.sync(() => trace("on the way to " + to)), Effect.never).pipe(
+      Effect.onInterrupt(() => Effect.sync(() => trace("turned back")))
+    )
+})
+`
+  )
+  const args = ["--script", "replies.json", "--skills-from", "skills"]
+  return { cwd, args, trace: () => (existsSync(join(cwd, "trace")) ? readFileSync(join(cwd, "trace"), "utf8") : "") }
+})
+
+const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+const select = (optionId: string) => (): acp.RequestPermissionOutcome => ({ outcome: "selected", optionId })
+
+describe("kernai acp", () => {
+  it.live("answers prompts of an editor, and loads the session in another process", () =>
+    Effect.gen(function* () {
+      const { args, cwd } = yield* place(final("Hello, Ada, nice to meet you."), final("You are Ada."))
+      const first = yield* editor({ cwd, args })
+      const { sessionId } = yield* open(first, cwd)
+      const resource = { uri: "file:///notes.md", text: "Ada writes programs." }
+      const end = yield* prompt(
+        first,
+        sessionId,
+        "I am Ada.",
+        { type: "resource", resource },
+        { type: "image", data: picture, mimeType: "image/png" }
+      )
+      assert.strictEqual(end.stopReason, "end_turn")
+      assert.strictEqual(textOf(first.updates), "Hello, Ada, nice to meet you.")
+      assert.strictEqual(yield* first.leave, 0)
+
+      const second = yield* editor({ cwd, args })
+      const { sessions } = yield* Effect.promise(() => second.agent.request("session/list", { cwd }))
+      assert.deepStrictEqual(
+        sessions.map((session) => [session.sessionId, session.cwd]),
+        [[sessionId, cwd]]
+      )
+      assert.include(sessions[0]?.title ?? "", "I am Ada.")
+      yield* Effect.promise(() => second.agent.request("session/load", { sessionId, cwd, mcpServers: [] }))
+      assert.include(textOf(second.updates, "user_message_chunk"), "I am Ada.")
+      assert.include(textOf(second.updates, "user_message_chunk"), "Ada writes programs.")
+      assert.strictEqual(textOf(second.updates), "Hello, Ada, nice to meet you.")
+      second.updates.length = 0
+      yield* prompt(second, sessionId, "Who am I?")
+      assert.strictEqual(textOf(second.updates), "You are Ada.")
+    })
+  )
+
+  it.live("lets the person allow calls once or always, and reject them", () =>
+    Effect.gen(function* () {
+      const letter = (to: string) => command("send", { to })
+      const { args, cwd, trace } = yield* place(letter("Ada"), final("Sent."), letter("Bob"), final("Sent again."))
+      const allowing = yield* editor({ cwd, args, decide: select("always") })
+      const { sessionId } = yield* open(allowing, cwd)
+      yield* prompt(allowing, sessionId, "Write to Ada.")
+      yield* prompt(allowing, sessionId, "Write to Bob.")
+      assert.strictEqual(trace(), "sent to Ada\nsent to Bob\n")
+      assert.strictEqual(allowing.asked.length, 1)
+      assert.deepStrictEqual(
+        allowing.asked[0]?.options.map(({ kind }) => kind),
+        ["allow_once", "allow_always", "reject_once"]
+      )
+      const statuses = allowing.updates.flatMap((update) =>
+        update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update" ? [update.status] : []
+      )
+      assert.deepStrictEqual(statuses.slice(0, 3), ["pending", "in_progress", "completed"])
+
+      const rejecting = yield* editor({ cwd, args, decide: select("reject") })
+      const other = yield* open(rejecting, cwd)
+      yield* prompt(rejecting, other.sessionId, "Write to Ada.")
+      assert.strictEqual(textOf(rejecting.updates), "Sent.")
+      assert.strictEqual(trace(), "sent to Ada\nsent to Bob\n")
+    })
+  )
+
+  it.live("interrupts the calls of a prompt that is cancelled, and answers the next one", () =>
+    Effect.gen(function* () {
+      const { args, cwd, trace } = yield* place(command("walk", { to: "Rome" }), final("We stay."))
+      const one = yield* editor({ cwd, args })
+      const { sessionId } = yield* open(one, cwd)
+      const prompting = one.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Go." }] })
+      yield* Effect.eventually(
+        Effect.delay(
+          Effect.suspend(() => (trace() === "" ? Effect.fail("not yet") : Effect.void)),
+          "5 millis"
+        )
+      )
+      yield* Effect.promise(() => one.agent.notify("session/cancel", { sessionId }))
+      const { stopReason } = yield* Effect.promise(() => prompting)
+      assert.strictEqual(stopReason, "cancelled")
+      assert.strictEqual(trace(), "on the way to Rome\nturned back\n")
+      const last = one.updates.at(-1)
+      assert.isTrue(last?.sessionUpdate === "tool_call_update" && last.status === "failed")
+      yield* prompt(one, sessionId, "Stay.")
+      assert.strictEqual(textOf(one.updates), "We stay.")
+      assert.strictEqual(yield* one.leave, 0)
+    })
+  )
+})
