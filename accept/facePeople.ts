@@ -47,7 +47,22 @@ const undo = (browser: Browser, office: Office) =>
     return verdict(before === "waiting" && after === "completed", `${before} after the undo, ${after} after leaving`)
   })
 
+const lookalike = (browser: Browser, office: Office) =>
+  attempt("an approval names a payee that only looks like the one of the question", async () => {
+    const id = await office.submit("Please pay PayPal 80 EUR")
+    const page = await enter(browser, office)
+    await page.evaluate(`location.hash = "#/questions"`)
+    const listed = page.locator("article.question", { hasText: "Please pay PayPal" })
+    await listed.getByText("Look alike, but differ").waitFor()
+    const words = await listed.locator(".twin").allTextContents()
+    await page.evaluate(`location.hash = "#/runs/${id}"`)
+    await page.locator(".questions").getByText("Look alike, but differ").waitFor()
+    await page.close()
+    return verdict(words.join() === "PayPal,PayPaI", words.join(" and "))
+  })
+
 export const peopleLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
+  await lookalike(browser, office),
   await twenty(browser, office),
   await undo(browser, office)
 ]

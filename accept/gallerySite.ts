@@ -49,7 +49,9 @@ const coordinate = (question: string, results: number): string => {
   if (/stored/.test(question)) return final(guide)
   if (/seats/.test(question)) return results === 0 ? command("book", { seat: "12A" }) : final("The seat is taken.")
   if (results > 0 && !/invoice/.test(question)) return final("That is done.")
-  if (!/invoice/.test(question)) return command("pay", { amount: 80, currency: "EUR", to: "Nordlys AS" })
+  if (!/invoice/.test(question)) {
+    return command("pay", { amount: 80, currency: "EUR", to: /PayPal/.test(question) ? "PayPaI" : "Nordlys AS" })
+  }
   if (results === 0) {
     return `I read the invoice and look for its order.\n${command("extractor", "Read the invoice.")}${command("matcher", "Find the order.")}`
   }
