@@ -128,4 +128,60 @@ describe("kernai acp", () => {
       assert.strictEqual(yield* one.leave, 0)
     })
   )
+
+  it.live("repairs a file in the folder of the session, and changes nothing in plan mode", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      writeFileSync(join(cwd, "three.js"), "export const three = 1 + 1\n")
+      const edit = command("edit", { file_path: "three.js", old_string: "1 + 1", new_string: "1 + 2" })
+      const status = (more: string) => command("shell", { command: `git status${more}` })
+      const replies = [
+        edit,
+        final("I would change it."),
+        edit,
+        status(""),
+        final("Repaired."),
+        status(" --short"),
+        final("Yes.")
+      ]
+      writeFileSync(join(cwd, "replies.json"), JSON.stringify(replies))
+      const args = ["--script", "replies.json", "--workspace", "--plan"]
+      const one = yield* editor({ cwd, args, decide: select("always") })
+      const { modes, sessionId } = yield* open(one, cwd)
+      assert.strictEqual(modes?.currentModeId, "plan")
+      yield* prompt(one, sessionId, "Three is wrong.")
+      assert.include(readFileSync(join(cwd, "three.js"), "utf8"), "1 + 1")
+      yield* Effect.promise(() => one.agent.request("session/set_mode", { sessionId, modeId: "work" }))
+      yield* prompt(one, sessionId, "Do it.")
+      assert.include(readFileSync(join(cwd, "three.js"), "utf8"), "1 + 2")
+      yield* prompt(one, sessionId, "Does it run?")
+      assert.deepStrictEqual(
+        one.asked.map(({ options }) => options[1]?.name),
+        ["Always allow git status"]
+      )
+    })
+  )
+
+  it.live("ends the processes of a prompt that is cancelled", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const replies = [command("shell", { command: "echo $$ > pid; sleep 1000 & sleep 1000" })]
+      writeFileSync(join(cwd, "replies.json"), JSON.stringify(replies))
+      const one = yield* editor({ cwd, args: ["--script", "replies.json", "--workspace", "--yes"] })
+      const { sessionId } = yield* open(one, cwd)
+      const prompting = one.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Sleep." }] })
+      const pid = yield* Effect.eventually(
+        Effect.delay(
+          Effect.try(() => {
+            const pid = Number(readFileSync(join(cwd, "pid"), "utf8"))
+            return (assert.isAbove(pid, 0), pid)
+          }),
+          "5 millis"
+        )
+      )
+      yield* Effect.promise(() => one.agent.notify("session/cancel", { sessionId }))
+      assert.strictEqual((yield* Effect.promise(() => prompting)).stopReason, "cancelled")
+      assert.throws(() => process.kill(pid, 0))
+    })
+  )
 })

@@ -15,7 +15,10 @@ export const acp = Command.make("acp", flags, (input) =>
   ),
   Command.withShortDescription("Serve an agent to an editor"),
   Command.withExamples([
-    { command: "kernai acp --model ollama/llama3.1", description: "Serve an agent with a local model" },
+    {
+      command: "kernai acp --workspace --model ollama/llama3.1",
+      description: "Serve an agent that works in the folder that is open"
+    },
     { command: "kernai acp --agent librarian.yaml", description: "Serve the agent of a file" }
   ])
 )

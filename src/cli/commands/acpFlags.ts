@@ -5,6 +5,12 @@ import * as Shared from "./flags.ts"
 
 export const flags = {
   ...Shared.agent,
+  workspace: Shared.toggle(
+    "workspace",
+    "Work in the folder of each session: read, search and edit files, run commands"
+  ).pipe(Flag.withAlias("w")),
+  sandbox: Shared.optionalToggle("sandbox", "Run the commands of --workspace without network and other files (Linux)"),
+  plan: Shared.optionalToggle("plan", "Begin sessions in plan mode, which changes nothing"),
   store: Shared.storeFor("Where sessions are stored").pipe(Flag.withDefault(".kernai/acp.db"))
 }
 

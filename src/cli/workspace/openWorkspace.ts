@@ -17,9 +17,12 @@ import * as WorkspaceSkills from "../../workspace/WorkspaceSkills.ts"
 import { type CommandFailed, orUsage } from "../exit.ts"
 import type { Settings } from "../settings.ts"
 
+/** In plan mode, nothing is changed. */
+export type WorkMode = "plan" | "work"
+
 /** What the agent may do now. A chat changes it while the agent works. */
 export interface WorkRules {
-  mode: "plan" | "work"
+  mode: WorkMode
   /** The prefixes of commands that the person always allows. */
   readonly allow: Array<string>
 }
@@ -42,8 +45,13 @@ export const layerOf = (root: string, sandbox: boolean): Layer.Layer<Workspace.W
   orUsage(sandbox ? Workspace.layerSandboxed({ root }) : Workspace.layerLocal({ root }))
 
 /** Opens the folder of some settings. */
-export const open = (root: string, { plan = false, sandbox = false, yes = false }: Settings): Work => {
+export const open = (
+  root: string,
+  { plan = false, sandbox = false, yes = false }: Settings,
+  given?: Effect.Effect<WorkMode>
+): Work => {
   const rules: WorkRules = { mode: plan ? "plan" : "work", allow: [] }
+  const mode = given ?? Effect.sync(() => rules.mode)
   const layer = layerOf(root, sandbox)
   const pipeline = PromptPipeline.layer({ sections: [WorkspaceRules.section] })
   return {
@@ -51,7 +59,7 @@ export const open = (root: string, { plan = false, sandbox = false, yes = false 
     instructions,
     layer,
     skills: Layer.provideMerge(registered, layer),
-    references: Layer.merge(policy(rules, yes), Layer.provide(pipeline, layer))
+    references: Layer.merge(policy(rules, mode, yes), Layer.provide(pipeline, layer))
   }
 }
 
@@ -66,11 +74,13 @@ const registered = Layer.effectDiscard(
   )
 ).pipe(orUsage)
 
-const policy = (rules: WorkRules, yes: boolean): Layer.Layer<never> =>
-  Policy.layer((call) => {
-    const isCommand = call.kind === "skill" && call.name === WorkspaceSkills.shell.name
-    if (yes && rules.mode === "work") return Effect.succeed(Policy.allowed)
-    return call.effects === "write" && !isCommand
-      ? Effect.succeed(Policy.confirm("it may change something"))
-      : WorkspacePolicy.decide(rules, call)
-  })
+const policy = ({ allow }: WorkRules, mode: Effect.Effect<WorkMode>, yes: boolean): Layer.Layer<never> =>
+  Policy.layer((call) =>
+    Effect.flatMap(mode, (mode) => {
+      const isCommand = call.kind === "skill" && call.name === WorkspaceSkills.shell.name
+      if (yes && mode === "work") return Effect.succeed(Policy.allowed)
+      return call.effects === "write" && !isCommand
+        ? Effect.succeed(Policy.confirm("it may change something"))
+        : WorkspacePolicy.decide({ allow, mode }, call)
+    })
+  )
