@@ -46,12 +46,12 @@ export type FailureName =
 
 /**
  * What continues a run after a failure: `retry` offers it to workers again as it is, `fork` continues a changed copy from
- * before the failure.
+ * before the failure, and `rerun` starts a copy from its question.
  *
  * @category models
  * @since 0.1.0
  */
-export type FailureAction = "retry" | "fork" | "none"
+export type FailureAction = "retry" | "fork" | "rerun" | "none"
 
 /**
  * The reason why a run does not continue.
@@ -124,7 +124,8 @@ const entryOf = ({ fields = {}, tag }: ErrorInfo, turn: Turn | undefined): Entry
   }
   // The turns were used up by answers that did not fit the schema.
   const outcome = turn?.outcome
-  if (tag === "MaxStepsReached" && outcome?.type === "corrective" && outcome.reason === "output") return unusable
+  if (tag === "MaxStepsReached" && outcome?.type === "corrective" && outcome.reason === "output")
+    return unusableToTheEnd
   return errors[tag] ?? other(tag)
 }
 
@@ -257,10 +258,21 @@ const loop: Entry = [
 const unusable: Entry = [
   "unusable answers",
   "the answers of the model",
-  "No answer fits the schema: simplify it or give an example, then retry with a higher maxSteps.",
+  "No answer fits the schema: simplify it or give an example, then retry.",
   "retry"
 ]
-const steps: Entry = ["step limit", "the turn limit of the agent", "Retry with a higher maxSteps.", "retry"]
+const unusableToTheEnd: Entry = [
+  "unusable answers",
+  "the answers of the model",
+  "No answer fits the schema: simplify it or give an example, then run it again.",
+  "rerun"
+]
+const steps: Entry = [
+  "step limit",
+  "the turn limit of the agent",
+  "Resume the run with a higher maxSteps, or run it again.",
+  "rerun"
+]
 const server: Entry = [
   "MCP server down",
   "an MCP server",

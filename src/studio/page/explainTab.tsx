@@ -5,6 +5,7 @@ import { Icon } from "./icons.tsx"
 import { useLatest } from "./latest.tsx"
 import { run, setRevision, state } from "./openRun.ts"
 import { attempt, canChange, data } from "./pageStore.ts"
+import { rerun } from "./runHeading.tsx"
 import { say } from "./toasts.tsx"
 
 export const ExplainTab = () => {
@@ -108,17 +109,24 @@ const CauseCard = ({ cause, revisions }: { cause: FailureCause; revisions: Reado
   )
 }
 
-/** The button that continues the run: again as it is, or a copy from before the failure. */
+/** The button that continues the run: again as it is, a copy from before the failure, or one from its question. */
 const ActionButton = ({ cause, revision }: { cause: FailureCause; revision: number | undefined }) => {
   const shown = state.value
   if (!canChange.value || shown === undefined || cause.action === "none") return null
   if (cause.action === "retry") {
-    if (shown.status.type !== "failed" && revision === undefined && shown.status.type !== "paused") return null
+    if (shown.status.type !== "failed") return null
     const retry = () =>
       attempt(() => data().retry(shown.rootRunId)).then((ok) => ok && say("Offered to a worker again"))
     return (
       <button class="primary" onClick={() => void retry()}>
         <Icon name="rotate-ccw" /> Retry
+      </button>
+    )
+  }
+  if (cause.action === "rerun") {
+    return (
+      <button class="primary" onClick={() => void attempt(() => rerun(shown.runId))}>
+        <Icon name="repeat" /> Rerun
       </button>
     )
   }

@@ -75,10 +75,6 @@ const Actions = ({ isLast, shown }: { shown: RunState; isLast: boolean }) => {
   const status = statusOf(shown.status).type
   const act = (action: () => Promise<unknown>, done: string) =>
     void attempt(action).then((isDone) => isDone && say(done))
-  const rerun = async () => {
-    const runId = await data().fork(shown.runId, { revision: 1 })
-    go(runAddress(runId))
-  }
   return (
     <p class="actions">
       {canChange.value && isLast && isRetryable(shown) && (
@@ -88,7 +84,7 @@ const Actions = ({ isLast, shown }: { shown: RunState; isLast: boolean }) => {
       )}
       {canChange.value && <ForkButton />}
       {canChange.value && shown.parentRunId === undefined && (
-        <button onClick={() => act(rerun, "Runs again from its question")}>
+        <button onClick={() => act(() => rerun(shown.runId), "Runs again from its question")}>
           <Icon name="repeat" /> Rerun
         </button>
       )}
@@ -104,6 +100,12 @@ const Actions = ({ isLast, shown }: { shown: RunState; isLast: boolean }) => {
       )}
     </p>
   )
+}
+
+/** Starts a copy of a run from its question, and opens it. */
+export const rerun = async (runId: string): Promise<void> => {
+  const forkId = await data().fork(runId, { revision: 1 })
+  go(runAddress(forkId))
 }
 
 /** Returns whether workers may take the run again: it failed, got no answer, or was paused by a hook. */

@@ -39,7 +39,7 @@ describe("kernai runs", () => {
       const id = JSON.parse((yield* kernai(["runs", "list", "--json", ...store])).out).runId
       const shown = yield* kernai(["runs", "show", id, ...store])
       assert.include(shown.out, "cause     step limit, in the turn limit of the agent")
-      assert.include(shown.out, "next      Retry with a higher maxSteps.")
+      assert.include(shown.out, "next      Resume the run with a higher maxSteps, or run it again.")
     }).pipe(Effect.scoped)
   )
 })
