@@ -2,7 +2,17 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, RunWorker, Skill, SkillRegistry } from "kernai"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  ProtocolRegistry,
+  RunDriver,
+  RunStore,
+  RunWorker,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { statusOf } from "../support/worker.ts"
@@ -47,6 +57,22 @@ const life = Effect.fnUntraced(function* (store: RunStore.RunStoreShape) {
   yield* Effect.onInterrupt(Deferred.await(death), () => Fiber.interrupt(fiber))
   fiber.interruptUnsafe()
 })
+
+/** A model whose first reply takes a second, and whose second one takes an hour. */
+const twoReplies = () => ({
+  provider: MockProvider.make().onCall(({ messages }) =>
+    messages.some(({ role }) => role === "assistant")
+      ? Effect.as(Effect.sleep("1 hour"), final("fine"))
+      : Effect.as(Effect.sleep("1 second"), command("unknown", {}))
+  )
+})
+
+/** Attempts all runs in a process that lives. */
+const worked = () => RunWorker.run({ agents: [agent], concurrency: 20, resume: twoReplies })
+const driven = (runIds: ReadonlyArray<string>) =>
+  Effect.flatMap(RunDriver.make({ agents: [agent], resume: twoReplies }), (driver) =>
+    Effect.forEach(runIds, (runId) => driver.drive(runId, { isLost: () => false }), { concurrency: "unbounded" })
+  )
 
 const submit = (store: RunStore.RunStoreShape, runId: string) =>
   Effect.provide(Kernel.submit(agent, "go", { runId, provider: MockProvider.make(final("fine")) }), kernelOn(store))
@@ -115,6 +141,32 @@ describe("a worker that dies of a run", () => {
       assert.strictEqual(yield* statusOf(store, "bad"), "completed")
     })
   )
+
+  for (const [by, work] of Object.entries({ worker: worked, driver: driven })) {
+    it.effect(`keeps no suspect waiting for another one that has made progress, by a ${by}`, () =>
+      Effect.gen(function* () {
+        const store = yield* RunStore.makeMemory
+        const ids = ["a", "b", "c", "d", "bad"]
+        for (const runId of ids) yield* submit(store, runId)
+        const dying = yield* Effect.forkChild(life(store))
+        yield* TestClock.adjust("1 minute")
+        yield* Fiber.join(dying)
+        const innocent = ids.filter((runId) => runId !== "bad")
+        const working = yield* Effect.forkDetach(Effect.provide(work(innocent), kernelOn(store)))
+        yield* TestClock.adjust("1 minute")
+        for (const runId of innocent) {
+          const events = (yield* Stream.runCollect(store.read(runId))).flatMap(({ events }) => events)
+          assert.include(
+            events.map(({ type }) => type),
+            "model_completed",
+            runId
+          )
+        }
+        working.interruptUnsafe()
+        yield* TestClock.adjust("1 minute")
+      })
+    )
+  }
 
   it.effect("completes the neighbours of two such runs, too", () =>
     Effect.gen(function* () {

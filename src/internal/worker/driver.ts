@@ -28,6 +28,7 @@ import * as Places from "../../kit/sharedPlaces.ts"
 import type { Parties } from "../../kit/turns.ts"
 import { answerBy, declineLate } from "./questionDeadlines.ts"
 import { isPassing, patience } from "./retries.ts"
+import * as Suspects from "./suspects.ts"
 
 /** Creates a driver without runs. */
 export const make = Effect.fnUntraced(function* <R>(
@@ -176,7 +177,7 @@ const drive = Effect.fnUntraced(function* <R>(
       : yield* Effect.orElseSucceed(driver.next(head), () => changed)
     switch (step._tag) {
       case "Attempt": {
-        const claimed = step.isSuspect === true ? aloneWith(driver, claim) : Effect.succeed(claim)
+        const claimed = step.isSuspect === true ? aloneWith(driver, head, claim) : Effect.succeed(claim)
         const exit = yield* driver.attempt(head, claimed, isAsked ? how : undefined)
         if (exit === undefined) break
         if (Exit.isSuccess(exit)) return { _tag: "AtRest" }
@@ -208,11 +209,15 @@ const drive = Effect.fnUntraced(function* <R>(
 const changed: Next = { _tag: "Changed" }
 
 /** Returns the claim on a suspect of a crash once no other suspect is attempted. It has its place already. */
-const aloneWith = <R>({ suspects }: Driver<R>, claim: Claim): Effect.Effect<Claim> =>
-  Effect.as(Effect.interruptible(suspects.take(1)), {
-    ...claim,
-    isAlone: true,
-    release: Effect.andThen(claim.release ?? Effect.void, suspects.release(1))
+const aloneWith = <R>({ store, suspects }: Driver<R>, head: RunHead, claim: Claim): Effect.Effect<Claim> =>
+  Effect.map(Effect.interruptible(suspects.take(1)), () => {
+    let isCleared = false
+    const cleared = Effect.suspend(() => {
+      if (isCleared) return Effect.void
+      isCleared = true
+      return suspects.release(1)
+    })
+    return Suspects.alone(store, head, claim, cleared)
   })
 
 /** Returns whether a process is at work on a run, or should be. */

@@ -48,8 +48,8 @@ export interface Options<R = never> {
   readonly share?: number | undefined
   /**
    * When a crashed run is attempted again: at once after the first crash, then by this schedule, and not at all when the
-   * schedule ends. Of the runs that were in progress when a process died, one at a time is attempted. Progress of the run
-   * or of a task restarts the schedule. Default: 5 times, starting at 1 second, each wait twice the last.
+   * schedule ends. Of the runs that were in progress when a process died, one at a time is attempted until it makes
+   * progress. Progress of the run or of a task restarts the schedule. Default: 5 times, starting at 1 second, each wait twice the last.
    */
   readonly retry?: Schedule.Schedule<unknown> | undefined
   /**

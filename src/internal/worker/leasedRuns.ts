@@ -28,6 +28,7 @@ import * as DueRuns from "./dueRuns.ts"
 import { type Leases, acquire } from "./lease.ts"
 import { deadlineIn } from "./questionDeadlines.ts"
 import { tasksOf } from "./retries.ts"
+import * as Suspects from "./suspects.ts"
 import * as Turns from "../../kit/turns.ts"
 import { type Options, isPassing, leaseDefault, problem } from "./workerOptions.ts"
 
@@ -303,6 +304,9 @@ const isOrphan = Effect.fnUntraced(function* (
 const claim = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead, isAlone: boolean) {
   const { claims, driver, revisions } = worker
   const { runId } = head
+  const cleared = () => {
+    if (worker.suspect === runId) nextSuspect(worker)
+  }
   if (isAlone) worker.suspect = runId
   const answered = Deferred.makeUnsafe<void>()
   const answer = () => Deferred.doneUnsafe(answered, Exit.void)
@@ -313,14 +317,14 @@ const claim = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead, i
         revisions.set(runId, head.revision)
       }
       answer()
-      return lease === undefined ? undefined : { ...lease, isAlone }
+      return lease === undefined || !isAlone ? lease : Suspects.alone(worker.store, head, lease, Effect.sync(cleared))
     })
   )
   const begun = Effect.map(Effect.forkDetach(driver.attempt(head, acquired)), (fiber) => {
     claims.set(runId, fiber)
     fiber.addObserver((ended) => {
       claims.delete(runId)
-      if (isAlone) nextSuspect(worker)
+      if (isAlone) cleared()
       answer()
       const exit = Exit.isSuccess(ended) ? ended.value : undefined
       if (exit !== undefined && Exit.isFailure(exit) && !worker.isDraining) stopped(worker, runId, exit.cause)

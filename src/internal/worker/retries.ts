@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import type { RunEvent } from "../../RunEvent.ts"
 import type { Phase, RunRecord } from "../../RunState.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { isTransient } from "../errors/failedCall.ts"
@@ -38,7 +39,7 @@ export const patience = Effect.fnUntraced(function* (
   if (records.at(-1)?.revision !== head.revision) return { _tag: "Changed" }
   let resumes: Array<Resume> = []
   for (const record of records) {
-    if (isProgress(record) || isPause(record) || record.delta.answers !== undefined) resumes = []
+    if (record.events.some(isProgress) || isPause(record) || record.delta.answers !== undefined) resumes = []
     else if (record.op === "resume") resumes.push({ at: record.createdAt, isAlone: record.delta.alone === true })
   }
   // With few attempts the tasks need not be read.
@@ -114,7 +115,8 @@ const lastProgress = Effect.fnUntraced(function* (
   // Newest first, so that most journals need not be read.
   for (const head of heads.toSorted((a, b) => b.updatedAt - a.updatedAt)) {
     if (head.updatedAt <= last) break
-    for (const record of yield* recent(store, head)) if (isProgress(record)) last = Math.max(last, record.createdAt)
+    for (const record of yield* recent(store, head))
+      if (record.events.some(isProgress)) last = Math.max(last, record.createdAt)
   }
   return last
 })
@@ -134,8 +136,8 @@ const calling: ReadonlySet<Phase> = new Set<Phase>(["tool_calls_started", "tool_
 const recent = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunRecord>, StoreError> =>
   Stream.runCollect(store.read(head.runId, Math.max(0, head.revision - 64)))
 
-/** Returns whether a record is progress: work that need not be repeated. */
-const isProgress = (record: RunRecord): boolean => record.events.some((event) => progress.has(event.type))
+/** Returns whether an event is progress: work that need not be repeated. */
+export const isProgress = ({ type }: Pick<RunEvent, "type">): boolean => progress.has(type)
 
 const progress: ReadonlySet<string> = new Set(["model_completed", "tool_call_completed", "turn_completed"])
 
