@@ -21,6 +21,7 @@ const parts: ReadonlyArray<string> = [
   "cluster",
   "longlived",
   "serve",
+  "workspace",
   "doors",
   "studio",
   "face",

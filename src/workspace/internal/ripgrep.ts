@@ -57,7 +57,7 @@ export const search = (
 
 const fixed = [
   ..."--no-config --no-ignore --hidden --no-messages --color=never --crlf".split(" "),
-  ..."--null --line-number --with-filename --no-heading --max-filesize=4M".split(" "),
+  ..."--null --line-number --with-filename --no-heading --max-columns=4096 --max-columns-preview".split(" "),
   ...[...skipped].flatMap((name) => ["--glob", `!**/${name}`])
 ]
 
