@@ -29,8 +29,8 @@ import { make as makeKernel } from "./internal/clusterVerbs.ts"
 import { driveHere, driveMessage, type Runner } from "./internal/driveMessage.ts"
 import * as Elsewhere from "./internal/elsewhere.ts"
 import { liveOf } from "./internal/liveOf.ts"
-import { MaxRuns } from "./internal/maxRuns.ts"
 import * as Messages from "./internal/messenger.ts"
+import { NodeLimits } from "./internal/nodeLimits.ts"
 import * as OfferedRuns from "./internal/offeredRuns.ts"
 import * as RunnerClaim from "./internal/runnerClaim.ts"
 import * as UnsentRuns from "./internal/unsentRuns.ts"
@@ -47,7 +47,7 @@ import { encodeLive } from "./internal/wire.ts"
  */
 export interface Options<R = never> extends Pick<
   RunDriver.Options<R>,
-  "agents" | "workerId" | "concurrency" | "partiesOf" | "share" | "retry" | "retries" | "resume" | "onRun"
+  "agents" | "workerId" | "partiesOf" | "share" | "retry" | "retries" | "resume" | "onRun"
 > {
   /**
    * Time for a run to finish its step, with the calls it started, when the runner shuts down or loses its shard. Runs
@@ -147,10 +147,10 @@ const entityOf = Effect.fnUntraced(function* <R>(
   shared: Pick<Runner, "store" | "messenger" | "elsewhere">,
   agents: ReadonlyMap<string, unknown>
 ) {
-  const { concurrency = Infinity, drain = "3 seconds", pollInterval: _, ...given } = options
-  const places = Math.min(concurrency, yield* MaxRuns)
-  const driver = yield* Effect.orDie(RunDriver.make<RunDriver.Runnable<R>, R>({ ...given, drain, concurrency: places }))
-  const claim = yield* RunnerClaim.make
+  const { drain = "3 seconds", pollInterval: _, ...given } = options
+  const { lockExpiration, maxRuns: concurrency } = yield* NodeLimits
+  const driver = yield* Effect.orDie(RunDriver.make<RunDriver.Runnable<R>, R>({ ...given, drain, concurrency }))
+  const claim = yield* RunnerClaim.make(lockExpiration)
   const runner: Runner = { ...shared, driver, claim }
   return RunEntity.toLayer(
     Effect.gen(function* () {

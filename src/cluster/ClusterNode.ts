@@ -31,7 +31,7 @@ import { Socket } from "effect/socket/Socket"
 import type { SocketServerError } from "effect/socket/SocketServer"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerFor } from "../kit/layerFor.ts"
-import { MaxRuns } from "./internal/maxRuns.ts"
+import { NodeLimits } from "./internal/nodeLimits.ts"
 import * as ShardLocks from "./internal/shardLocks.ts"
 import * as SteadyClock from "./internal/steadyClock.ts"
 
@@ -123,6 +123,7 @@ const perDatabase = <A, E>(make: () => Layer.Layer<A, E, SqlClient>): Layer.Laye
 
 const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> => {
   const { health = "ping", host, listenHost = host, listenPort = options.port, maxRuns = 10_000, port } = options
+  const limits = { maxRuns, lockExpiration: Duration.toMillis(lockExpirationOf(options)) }
   const server = NodeSocketServer.layer({ host: listenHost, port: listenPort, noDelay: true })
   const healthy =
     health === "k8s"
@@ -141,7 +142,7 @@ const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, Socket
       Layer.provideMerge(messages),
       Layer.provide([ShardLocks.layer, config, serialization])
     )
-    .pipe(Layer.provide([config, serialization, steadyClock]), Layer.merge(Layer.succeed(MaxRuns, maxRuns)))
+    .pipe(Layer.provide([config, serialization, steadyClock]), Layer.merge(Layer.succeed(NodeLimits, limits)))
 }
 
 const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, never, SqlClient> => {
@@ -154,10 +155,13 @@ const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, 
   )
 }
 
+const lockExpirationOf = ({ lockExpiration = "10 seconds" }: ClientOptions): Duration.Duration =>
+  Duration.fromInputUnsafe(lockExpiration)
+
 type Config = Partial<ShardingConfig.ShardingConfig["Service"]>
 
 const configOf = (options: ClientOptions, own: Config): Layer.Layer<ShardingConfig.ShardingConfig> => {
-  const expiration = Duration.fromInputUnsafe(options.lockExpiration ?? "10 seconds")
+  const expiration = lockExpirationOf(options)
   return ShardingConfig.layer({
     availableShardGroups: options.groups ?? ["default"],
     shardsPerGroup: options.shardsPerGroup ?? 300,
