@@ -77,7 +77,7 @@ export const available = isAvailable()
 
 /** Options of a server. */
 export interface Options {
-  /** Waits for the disk: a commit survives a power cut. */
+  /** Waits for the disk: a commit survives a power cut. It always survives a crash of the server. */
   readonly durable?: boolean
   /** An address by which other machines reach it, too. */
   readonly address?: string | undefined
@@ -127,7 +127,7 @@ const startOnce = Effect.fnUntraced(function* ({ address, durable = false }: Opt
     "unix_socket_directories=",
     "shared_buffers=16MB",
     "max_connections=200",
-    ...(durable ? [] : ["fsync=off", "synchronous_commit=off", "full_page_writes=off"])
+    ...(durable ? [] : ["fsync=off", "full_page_writes=off"])
   ].flatMap((setting) => ["-c", setting])
   yield* launch(home, [path.join(folder, "postgres"), "-D", data, ...settings])
   return { host: "127.0.0.1", port, username: "postgres", password, home }
