@@ -21,10 +21,41 @@ import { RunStore } from "../RunStore.ts"
 import type { AnySkill } from "../Skill.ts"
 import { AcpAgent } from "./internal/acpAgent.ts"
 import { serve } from "./internal/acpPeer.ts"
-import { failed } from "./internal/acpProblem.ts"
-import type { Mode, Opened } from "./internal/acpTypes.ts"
+import { AcpProblem, failed } from "./internal/acpProblem.ts"
+import type { Editor, Mode, Opened, Terminal, TerminalOptions } from "./internal/acpTypes.ts"
+
+export {
+  /**
+   * Fails when the editor refuses a request, does not answer, or has left.
+   *
+   * @category errors
+   * @since 0.1.0
+   */
+  AcpProblem
+}
 
 export type {
+  /**
+   * What an editor does for its agent. A function is absent if the editor does not offer it. Paths are absolute.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Editor,
+  /**
+   * A program that runs in a terminal of the editor.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  Terminal,
+  /**
+   * A program to run in a terminal.
+   *
+   * @category models
+   * @since 0.1.0
+   */
+  TerminalOptions,
   /**
    * A mode that the person can choose, such as to plan before anything is changed.
    *

@@ -14,7 +14,7 @@ import * as Models from "./models.ts"
 import type { Settings } from "./settings.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
-import type { WorkMode } from "./workspace/openWorkspace.ts"
+import type { WorkOptions } from "./workspace/openWorkspace.ts"
 
 /** The defaults of a command for omitted settings. */
 export interface Usual {
@@ -28,8 +28,8 @@ export interface Usual {
   readonly yes?: boolean
   /** The id of the model, for a command that calls none. */
   readonly unused?: string
-  /** The mode of an agent that works in a folder: that of its rules, which a chat changes. */
-  readonly mode?: Effect.Effect<WorkMode>
+  /** Changes for an agent that works in a folder. */
+  readonly work?: WorkOptions
 }
 
 const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
@@ -43,7 +43,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   // An agent file is also the config of its MCP servers. An agent without a list of skills may call their tools.
   const servers = settings.mcp ?? (file?.mcpServers === undefined ? undefined : settings.agent)
   const isOfServers = file?.mcpServers !== undefined && file.skills === undefined && settings.skillsFrom === undefined
-  const work = settings.workspace === undefined ? undefined : yield* openWork(settings.workspace, settings, usual.mode)
+  const work = settings.workspace === undefined ? undefined : yield* openWork(settings.workspace, settings, usual.work)
   const skills =
     isOfServers || (work !== undefined && settings.skillsFrom === undefined) ? "none" : skillsOf(settings, usual)
   const hasSkills = skills !== "none" || servers !== undefined || work !== undefined
@@ -75,9 +75,9 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
 /** The turns of an agent that works in a folder. */
 const workSteps = 100
 
-const openWork = Effect.fnUntraced(function* (root: string, settings: Settings, mode: Usual["mode"]) {
+const openWork = Effect.fnUntraced(function* (root: string, settings: Settings, options: Usual["work"]) {
   const { open } = yield* Effect.promise(() => import("./workspace/openWorkspace.ts"))
-  return open(root, settings, mode)
+  return open(root, settings, options)
 })
 
 /** Lets an agent call the registered skills from programs instead of one by one, if its settings say so. */

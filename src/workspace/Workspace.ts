@@ -62,6 +62,34 @@ export class Workspace extends Context.Service<Workspace, WorkspaceShape>()("ker
 export const make: (backend: Backend, options?: WorkspaceOptions) => Effect.Effect<WorkspaceShape, never, Scope.Scope> =
   makeWorkspace
 
+/**
+ * Creates the backend of `layerLocal`, for one of your own that changes a part of it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const backendLocal = (
+  options: LocalOptions
+): Effect.Effect<Backend, WorkspaceError, FileSystem.FileSystem | ChildProcessSpawner> =>
+  localBackend(options, (root) =>
+    Effect.sync(() => ({
+      cwd: root,
+      wrapper: [],
+      environment: environmentOf(process.env, options.environment),
+      maxProcesses: options.processes ?? 256
+    }))
+  )
+
+/**
+ * Creates the backend of `layerSandboxed`, for one of your own that changes a part of it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const backendSandboxed: (
+  options: SandboxOptions & LocalOptions
+) => Effect.Effect<Backend, WorkspaceError, FileSystem.FileSystem | ChildProcessSpawner> = sandboxBackend
+
 // ---------------------------------------------------------------- layers
 
 /**
@@ -125,17 +153,7 @@ export interface LocalOptions extends WorkspaceOptions {
 export const layerLocal = (
   options: LocalOptions
 ): Layer.Layer<Workspace, WorkspaceError, FileSystem.FileSystem | ChildProcessSpawner> =>
-  layer(
-    localBackend(options, (root) =>
-      Effect.sync(() => ({
-        cwd: root,
-        wrapper: [],
-        environment: environmentOf(process.env, options.environment),
-        maxProcesses: options.processes ?? 256
-      }))
-    ),
-    options
-  )
+  layer(backendLocal(options), options)
 
 export type { SandboxOptions }
 
@@ -150,4 +168,4 @@ export type { SandboxOptions }
 export const layerSandboxed = (
   options: SandboxOptions & LocalOptions
 ): Layer.Layer<Workspace, WorkspaceError, FileSystem.FileSystem | ChildProcessSpawner> =>
-  layer(sandboxBackend(options), options)
+  layer(backendSandboxed(options), options)

@@ -184,4 +184,56 @@ describe("kernai acp", () => {
       assert.throws(() => process.kill(pid, 0))
     })
   )
+
+  it.live("reads and writes through the editor, and runs commands in its terminals", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const file = join(cwd, "three.js")
+      writeFileSync(file, "export const three = 1 + 1\n")
+      const replies = [
+        command("edit", { file_path: "three.js", old_string: "1 + 1.5", new_string: "1 + 2" }),
+        command("shell", { command: "npm test" }),
+        final("Repaired.")
+      ]
+      writeFileSync(join(cwd, "replies.json"), JSON.stringify(replies))
+      const written: Array<acp.WriteTextFileRequest> = []
+      const created: Array<acp.CreateTerminalRequest> = []
+      const released: Array<string> = []
+      const one = yield* editor({
+        cwd,
+        args: ["--script", "replies.json", "--workspace", "--yes"],
+        capabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+        abilities: (client) =>
+          client
+            .onRequest("fs/read_text_file", ({ params }) => ({
+              content: params.path === file ? "export const three = 1 + 1.5\n" : ""
+            }))
+            .onRequest("fs/write_text_file", ({ params }) => {
+              written.push(params)
+              return {}
+            })
+            .onRequest("terminal/create", ({ params }) => {
+              created.push(params)
+              return { terminalId: "terminal 1" }
+            })
+            .onRequest("terminal/output", () => ({ output: "all pass", truncated: false, exitStatus: { exitCode: 0 } }))
+            .onRequest("terminal/wait_for_exit", () => ({ exitCode: 0 }))
+            .onRequest("terminal/release", ({ params }) => {
+              released.push(params.terminalId)
+              return {}
+            })
+      })
+      const { sessionId } = yield* open(one, cwd)
+      yield* prompt(one, sessionId, "Three is wrong.")
+      assert.strictEqual(textOf(one.updates), "Repaired.")
+      assert.deepStrictEqual(written, [{ sessionId, path: file, content: "export const three = 1 + 2\n" }])
+      assert.deepInclude(created[0], { command: "env", cwd })
+      assert.deepStrictEqual(created[0]?.args?.slice(-4), ["bash", "--norc", "-c", "npm test"])
+      assert.deepStrictEqual(released, ["terminal 1"])
+      const contents = one.updates.flatMap((update) =>
+        update.sessionUpdate === "tool_call_update" ? (update.content ?? []) : []
+      )
+      assert.deepStrictEqual(contents, [{ type: "terminal", terminalId: "terminal 1" }])
+    })
+  )
 })

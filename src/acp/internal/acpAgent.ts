@@ -14,6 +14,7 @@ import * as Contents from "../../Content.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import type { RunStore } from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
+import { type Abilities, editorOf } from "./acpEditor.ts"
 import { decode, type Peer, type Receiver } from "./acpPeer.ts"
 import * as Problems from "./acpProblem.ts"
 import type { AcpProblem } from "./acpProblem.ts"
@@ -51,6 +52,7 @@ export class AcpAgent<S extends AnySkill<unknown>, R> implements Receiver<RunSto
   readonly #serving: Serving<S, R>
   readonly #peer: Peer
   readonly #sessions = new Map<string, OpenSession<S, R>>()
+  #abilities: Abilities
 
   constructor(serving: Serving<S, R>, peer: Peer) {
     this.#serving = serving
@@ -60,7 +62,7 @@ export class AcpAgent<S extends AnySkill<unknown>, R> implements Receiver<RunSto
   request(method: string, params: unknown): Effect.Effect<JsonObject, AcpProblem, RunStore | Scope.Scope> | undefined {
     switch (method) {
       case "initialize":
-        return Effect.as(decode(Wire.Initialize, params), this.#initialized())
+        return Effect.map(decode(Wire.Initialize, params), (given) => this.#initialized(given))
       case "session/new":
         return Effect.flatMap(decode(Wire.NewSession, params), (given) => this.#create(given))
       case "session/load":
@@ -87,7 +89,8 @@ export class AcpAgent<S extends AnySkill<unknown>, R> implements Receiver<RunSto
     )
   }
 
-  #initialized(): JsonObject {
+  #initialized({ clientCapabilities }: typeof Wire.Initialize.Type): JsonObject {
+    this.#abilities = clientCapabilities
     return {
       protocolVersion: 1,
       agentCapabilities: {
@@ -151,6 +154,10 @@ export class AcpAgent<S extends AnySkill<unknown>, R> implements Receiver<RunSto
         id: sessionId,
         cwd,
         mcpServers: mcpServers ?? [],
+        editor: editorOf(this.#peer, sessionId, this.#abilities, (command, terminalId) => {
+          const session = this.#sessions.get(sessionId)
+          return session?.fold === undefined ? Effect.void : send(session, session.fold.terminal(command, terminalId))
+        }),
         mode: Effect.sync(() => mode.current)
       }
       const built = yield* services(opened).pipe(
@@ -166,6 +173,7 @@ export class AcpAgent<S extends AnySkill<unknown>, R> implements Receiver<RunSto
         agent,
         services: built,
         cancelling: undefined,
+        fold: undefined,
         scope,
         get modeId() {
           return mode.current

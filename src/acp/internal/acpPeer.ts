@@ -52,10 +52,7 @@ export const serve = Effect.fnUntraced(function* <R>(
   const write = Stream.run(Stream.fromQueue(lines), stdio.stdout({ endOnDone: false }))
   const read = Stream.runForEach(linesOf(stdio.stdin), (line) => connection.receive(line, receiver))
   // A client that is gone has ended its input as well. What still waits to be sent is dropped then.
-  yield* Effect.ensuring(
-    Effect.ignore(Effect.raceFirst(read, Effect.andThen(write, Effect.never))),
-    Queue.shutdown(lines)
-  )
+  yield* Effect.ensuring(Effect.ignore(Effect.raceFirst(read, Effect.andThen(write, Effect.never))), connection.end)
 })
 
 class Connection implements Peer {
@@ -70,8 +67,14 @@ class Connection implements Peer {
     this.#lines = lines
   }
 
+  /** Ends the connection. Requests to a client that is gone fail. */
+  readonly end = Effect.suspend(() => {
+    for (const asked of this.#asked.values()) Deferred.doneUnsafe(asked, Effect.fail(left()))
+    return Queue.shutdown(this.#lines)
+  })
+
   notify(method: string, params: JsonObject): Effect.Effect<void> {
-    return this.#send({ method, params })
+    return Effect.asVoid(this.#send({ method, params }))
   }
 
   request<A>(method: string, params: JsonObject, result: Schema.Decoder<A>): Effect.Effect<A, AcpProblem> {
@@ -80,7 +83,7 @@ class Connection implements Peer {
       const asked = Deferred.makeUnsafe<unknown, AcpProblem>()
       this.#asked.set(id, asked)
       return this.#send({ id, method, params }).pipe(
-        Effect.andThen(Deferred.await(asked)),
+        Effect.flatMap((isSent) => (isSent ? Deferred.await(asked) : Effect.fail(left()))),
         Effect.onInterrupt(() => this.notify("$/cancel_request", { requestId: id })),
         Effect.ensuring(Effect.sync(() => this.#asked.delete(id))),
         Effect.flatMap((value) => decode(result, value))
@@ -115,7 +118,7 @@ class Connection implements Peer {
     if (this.#answering.has(id)) return this.#fail(id, Problems.invalidRequest("a request with this id is in progress"))
     if (this.#answering.size >= maxRequests) return this.#fail(id, Problems.failed("too many requests are in progress"))
     const answering = work.pipe(
-      Effect.flatMap((result) => this.#send({ id, result })),
+      Effect.flatMap((result) => Effect.asVoid(this.#send({ id, result }))),
       Effect.catch((problem) => this.#fail(id, problem)),
       Effect.catchDefect((defect) =>
         Effect.andThen(Effect.logError(defect), this.#fail(id, Problems.failed("the agent failed")))
@@ -148,14 +151,17 @@ class Connection implements Peer {
   }
 
   #fail(id: Id, { code, message }: AcpProblem): Effect.Effect<void> {
-    return this.#send({ id, error: { code, message } })
+    return Effect.asVoid(this.#send({ id, error: { code, message } }))
   }
 
-  #send(message: { readonly [key: string]: Json }): Effect.Effect<void> {
+  /** Sends a message. Returns false after the end. */
+  #send(message: { readonly [key: string]: Json }): Effect.Effect<boolean> {
     const line = wellFormedJson(JSON.stringify({ jsonrpc: "2.0", ...message }))
-    return Effect.asVoid(Queue.offer(this.#lines, `${line}\n`))
+    return Queue.offer(this.#lines, `${line}\n`)
   }
 }
+
+const left = () => Problems.failed("the editor has left")
 
 const isId = (value: unknown): value is Id =>
   value === null || typeof value === "number" || (typeof value === "string" && value.length <= 1_000)

@@ -28,6 +28,8 @@ export interface Session<S extends AnySkill<unknown>, R> extends Asker {
   readonly services: Context.Context<Kernel.Kernel | RunStore | Kernel.Needs<R>>
   /** Completes when the prompt in progress is cancelled. Undefined between prompts. */
   cancelling: Deferred.Deferred<void> | undefined
+  /** The updates of the last prompt. */
+  fold: UpdateFold | undefined
 }
 
 type StopReason = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled"
@@ -70,6 +72,7 @@ const answer = Effect.fnUntraced(function* <S extends AnySkill<unknown>, R>(
   const history = before === undefined ? [] : ChatHistory.ofState(before)
   const context = Stored.contextOf(session.cwd)
   const fold = new UpdateFold(session.cwd)
+  session.fold = fold
   const events = Kernel.stream(session.agent, input, { runId, history, context, caller })
   return yield* Effect.raceFirst(
     follow(session, fold, runId, events),

@@ -25,6 +25,8 @@ export class UpdateFold {
   readonly #open = new Map<string, KnownCall>()
   /** The tasks of the plan in progress, by their calls. */
   readonly #tasks = new Map<string, { readonly content: string; status: PlanStatus }>()
+  /** Terminals of the editor, and the calls that show them. */
+  readonly #terminals: Array<{ readonly command: string; readonly terminalId: string; callId?: string }> = []
   #dialect: DialectName = "blocks"
 
   constructor(cwd: string) {
@@ -71,6 +73,32 @@ export class UpdateFold {
     return open.map((toolCallId) => ({ sessionUpdate: "tool_call_update", toolCallId, status: "failed" }))
   }
 
+  /** Shows a terminal in the call that runs its command: now, or when the call is known. */
+  terminal(command: string, terminalId: string): ReadonlyArray<Update> {
+    this.#terminals.push({ command, terminalId })
+    return this.#attached()
+  }
+
+  /** Returns the updates for terminals whose calls are known now. */
+  #attached(): ReadonlyArray<Update> {
+    const updates: Array<Update> = []
+    for (const terminal of this.#terminals.filter(({ callId }) => callId === undefined)) {
+      const { command, terminalId } = terminal
+      const call = [...this.#open.values()].find(
+        ({ callId, input }) => isJsonObject(input) && input["command"] === command && !this.#hasTerminal(callId)
+      )
+      if (call === undefined) continue
+      terminal.callId = call.callId
+      const content = [{ type: "terminal", terminalId }]
+      updates.push({ sessionUpdate: "tool_call_update", toolCallId: call.callId, content })
+    }
+    return updates
+  }
+
+  #hasTerminal(callId: string): boolean {
+    return this.#terminals.some((terminal) => terminal.callId === callId)
+  }
+
   #completed({ calls, message, outcome }: ModelCompleted): ReadonlyArray<Update> {
     // The model is asked again, and the rejected reply is not part of the conversation.
     if (outcome.type === "corrective") {
@@ -91,7 +119,7 @@ export class UpdateFold {
     const isKnown = this.#open.has(call.callId)
     this.#open.set(call.callId, call)
     const sessionUpdate = isKnown ? "tool_call_update" : "tool_call"
-    return [{ sessionUpdate, ...Shown.shown(call, this.#cwd), status: "pending" }]
+    return [{ sessionUpdate, ...Shown.shown(call, this.#cwd), status: "pending" }, ...this.#attached()]
   }
 
   #started({ callId, change }: ToolCallStarted): ReadonlyArray<Update> {
@@ -107,7 +135,10 @@ export class UpdateFold {
     const call = this.#open.get(callId)
     if (call === undefined) return []
     this.#open.delete(callId)
-    const update = { sessionUpdate: "tool_call_update", ...Shown.ended(call, outcome) }
+    const { content, ...end } = Shown.ended(call, outcome)
+    // The output stands in the terminal.
+    const isShown = content === undefined || (this.#hasTerminal(callId) && outcome.error === undefined)
+    const update = { sessionUpdate: "tool_call_update", ...end, ...(isShown ? {} : { content }) }
     const todos = call.name === "todo" && outcome.error === undefined ? todosIn(call.input) : undefined
     return todos === undefined ? [update] : [update, { sessionUpdate: "plan", entries: todos }]
   }

@@ -84,3 +84,16 @@ export const Permission = Schema.Struct({
     Schema.Struct({ outcome: Schema.Literal("selected"), optionId: Schema.String })
   ])
 })
+
+export const TextFile = Schema.Struct({ content: Schema.String })
+
+/** Stands for a result without fields. */
+export const Done = Schema.Unknown
+
+export const CreatedTerminal = Schema.Struct({ terminalId: text(1_000) })
+
+const exit = { exitCode: optional(Schema.Int), signal: optional(text(100)) }
+
+export const TerminalOutput = Schema.Struct({ output: Schema.String, exitStatus: optional(Schema.Struct(exit)) })
+
+export const TerminalExit = Schema.Struct(exit)

@@ -29,6 +29,14 @@ export interface WorkRules {
 
 type Host = FileSystem.FileSystem | ChildProcessSpawner
 
+/** What a command changes about the work in a folder. */
+export interface WorkOptions {
+  /** The mode: that of the rules, which a chat changes. */
+  readonly mode?: Effect.Effect<WorkMode>
+  /** Puts a backend around the folder. */
+  readonly around?: (backend: Workspace.Backend) => Effect.Effect<Workspace.Backend, never, Host>
+}
+
 /** A folder to work in. */
 export interface Work {
   readonly rules: WorkRules
@@ -41,18 +49,24 @@ export interface Work {
 }
 
 /** Returns the layer of a folder. */
-export const layerOf = (root: string, sandbox: boolean): Layer.Layer<Workspace.Workspace, CommandFailed, Host> =>
-  orUsage(sandbox ? Workspace.layerSandboxed({ root }) : Workspace.layerLocal({ root }))
+export const layerOf = (
+  root: string,
+  sandbox: boolean,
+  around: WorkOptions["around"] = Effect.succeed
+): Layer.Layer<Workspace.Workspace, CommandFailed, Host> => {
+  const backend = sandbox ? Workspace.backendSandboxed({ root }) : Workspace.backendLocal({ root })
+  return orUsage(Workspace.layer(Effect.flatMap(backend, around)))
+}
 
 /** Opens the folder of some settings. */
 export const open = (
   root: string,
   { plan = false, sandbox = false, yes = false }: Settings,
-  given?: Effect.Effect<WorkMode>
+  { around, mode: given }: WorkOptions = {}
 ): Work => {
   const rules: WorkRules = { mode: plan ? "plan" : "work", allow: [] }
   const mode = given ?? Effect.sync(() => rules.mode)
-  const layer = layerOf(root, sandbox)
+  const layer = layerOf(root, sandbox, around)
   const pipeline = PromptPipeline.layer({ sections: [WorkspaceRules.section] })
   return {
     rules,
