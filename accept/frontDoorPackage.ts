@@ -104,9 +104,9 @@ const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
   ...(await checked("create-kernai", creator(packed))),
   await attempt("both packages, the templates and the MCP client state one version", () => versions(packed)),
   await attempt("the tarball holds what a user needs and no more", () => holds(packed)),
-  await attempt("create-kernai has the nine templates", () => {
+  await attempt("create-kernai has the ten templates", () => {
     const { stdout } = node([join(packed.clone, "create-kernai/create.mjs"), "--help"])
-    const names = ["hello", "chat", "question", "mcp", "workflow", "multimodal", "web", "agents", "code"]
+    const names = ["hello", "chat", "question", "mcp", "workflow", "multimodal", "web", "agents", "code", "coding"]
     const missing = names.filter((name) => !stdout.includes(name))
     return { pass: missing.length === 0, figure: missing.length === 0 ? names.join(", ") : `missing: ${missing}` }
   }),

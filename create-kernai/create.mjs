@@ -17,7 +17,7 @@ import { createInterface } from "node:readline/promises"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
 
-const templates = ["hello", "chat", "mcp", "question", "workflow", "multimodal", "web", "agents", "code"]
+const templates = ["hello", "chat", "mcp", "question", "workflow", "multimodal", "web", "agents", "code", "coding"]
 const usage = `usage: npm create kernai@latest FOLDER [-- --template ${templates.join("|")}] [--yes] [--no-install]`
 
 const fail = (message) => {

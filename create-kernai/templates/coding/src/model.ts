@@ -1,0 +1,13 @@
+import { MockProvider } from "kernai/testing"
+
+const call = (name: string, params: { readonly [key: string]: string }) => ({ calls: [{ name, params }] })
+
+/** A scripted model. */
+export const model = () =>
+  MockProvider.make(
+    call("shell", { command: "bash test.sh" }),
+    call("grep", { pattern: "echo" }),
+    call("edit", { file_path: "sum.sh", old_string: "$1 - $2", new_string: "$1 + $2" }),
+    call("shell", { command: "bash test.sh" }),
+    "The sum was a difference. The test passes."
+  )
