@@ -46,7 +46,7 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "worker/leases",
     "internal/worker/dueRuns"
   ],
-  ["a run that kills its process fails no neighbour, and is set apart as poisoned", "worker/blame"],
+  ["a run that kills its process fails no neighbour, and is set apart as poisoned", "worker/blame", "cluster/kills"],
   [
     "workers and a cluster in chaos lose, double and block no run, and fail only those that kill their process",
     "reliability/chaos/chaos"
@@ -54,6 +54,7 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
   [
     "runs of a cluster are executed where their agent is; without any they stay queued with the reason, and begin with it",
     "cluster/placement",
+    "cluster/kills",
     "cli/runs/overview"
   ],
   [

@@ -31,7 +31,8 @@ export interface Cluster {
   readonly url: string
   readonly services: Context.Context<Kernel.Kernel | RunStore.RunStore | Sharding.Sharding>
   readonly store: RunStore.RunStoreShape
-  readonly start: () => Promise<Machine>
+  /** Starts a runner. Its agents have these names, if there are some. */
+  readonly start: (agents?: ReadonlyArray<string>) => Promise<Machine>
   /** Restarts the database. */
   readonly restart: (mode: "fast" | "immediate") => void
   /** The calls that were entered, a line each. */
@@ -126,7 +127,7 @@ const clientAt = (url: string, place: Pick<Place, "model" | "turns">) =>
     ])
   )
 
-export interface Setting extends Pick<Place, "lockExpiration" | "model" | "call" | "turns"> {
+export interface Setting extends Pick<Place, "lockExpiration" | "model" | "call" | "turns" | "retryEvery"> {
   /** Commits wait for the disk. */
   readonly durable?: boolean
 }
@@ -152,9 +153,9 @@ export const make = Effect.fnUntraced(function* (
     })
   )
   let started = 0
-  const start = async () => {
+  const start: Cluster["start"] = async (agents) => {
     const site = network === undefined ? await behindLinks(server) : onNetwork(network, started++, server)
-    const machine = await launch(site, { ...setting, ledger })
+    const machine = await launch(site, { ...setting, ledger, ...(agents === undefined ? {} : { agents }) })
     machines.push(machine)
     return machine
   }

@@ -5,7 +5,7 @@
  * is noted in a ledger before it does anything; a resume learns from it which calls in flight were entered.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Cause, Effect, Exit, Layer, Logger, Redacted, Stream } from "effect"
+import { Cause, Effect, Exit, Layer, Logger, Redacted, Schedule, Stream } from "effect"
 import {
   Agent,
   Content,
@@ -40,16 +40,16 @@ export interface Place {
   readonly call: number
   /** Turns with a call, before the answer. */
   readonly turns: number
+  /** The names of its agents. Default: the one of `agent`. */
+  readonly agents?: ReadonlyArray<string>
+  /** Milliseconds between three attempts of a run that crashed. Default: those of a driver. */
+  readonly retryEvery?: number
 }
 
-export const agent = Agent.make({
-  name: "clerk",
-  instructions: "",
-  model: "scripted",
-  skills: "all",
-  dialect: "tools",
-  maxSteps: 100
-})
+export const agentOf = (name: string) =>
+  Agent.make({ name, instructions: "", model: "scripted", skills: "all", dialect: "tools", maxSteps: 100 })
+
+export const agent = agentOf("clerk")
 
 /** A model that pays for some turns, then answers. It streams its answer word by word when the input asks for words. */
 export const provider = ({ model, turns }: Pick<Place, "model" | "turns">): Provider.ProviderShape => ({
@@ -85,6 +85,7 @@ const spokenWords = (count: number) =>
 
 const line = (runId: string, callId: string) => `${runId} ${callId}\n`
 
+/** Pays. A run whose id begins with `poison` kills its process instead. */
 const pay = ({ call, ledger }: Place) =>
   Skill.dynamic("pay", {
     description: "pays",
@@ -92,6 +93,7 @@ const pay = ({ call, ledger }: Place) =>
     inputSchema: { type: "object" },
     execute: (_, { callId, runId }) =>
       Effect.suspend(() => {
+        if (runId.startsWith("poison")) process.kill(process.pid, "SIGKILL")
         fs.appendFileSync(ledger, line(runId, callId))
         return Effect.as(Effect.sleep(call), "paid")
       })
@@ -126,7 +128,10 @@ const confirms = Policy.layer(({ rootRunId }) =>
 
 const runner = (place: Place) =>
   ClusterKernel.layer({
-    agents: [agent],
+    agents: (place.agents ?? [agent.name]).map(agentOf),
+    ...(place.retryEvery === undefined
+      ? {}
+      : { retry: Schedule.upTo(Schedule.spaced(place.retryEvery), { times: 3 }) }),
     resume: verdicts(place.ledger),
     onRun: () => Effect.void,
     pollInterval: 2 * place.lockExpiration,
