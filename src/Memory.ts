@@ -17,7 +17,7 @@ import * as Schema from "effect/Schema"
 import type { Scope } from "./Caller.ts"
 import * as Section from "./internal/chat/memorySection.ts"
 import { wordsOf } from "./kit/text.ts"
-import { isJsonObject, type Json, type JsonObject } from "./kit/json.ts"
+import type { Json, JsonObject } from "./kit/json.ts"
 import { layerFor } from "./kit/layerFor.ts"
 import * as Memories from "./store-kit/MemoryRules.ts"
 import type { Query } from "./store-kit/MemoryRules.ts"
@@ -26,7 +26,6 @@ import { randomId } from "./kit/randomId.ts"
 import { freeze } from "./kit/snapshot.ts"
 import { LimitExceeded, StoreError } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
-import * as Messages from "./Message.ts"
 import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
 
@@ -77,6 +76,18 @@ export interface Forgetting extends Pick<Query, "filter"> {
 }
 
 /**
+ * Entries to delete.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pruning {
+  readonly filter: JsonObject
+  /** The ids of entries that stay. */
+  readonly keep?: ReadonlySet<string> | undefined
+}
+
+/**
  * Returns the fields that the metadata of memories must have, from the caller and the context of a run.
  *
  * @category models
@@ -100,6 +111,8 @@ export interface MemoryShape {
   readonly search: (query: Query) => Effect.Effect<ReadonlyArray<MemoryEntry>, StoreError>
   /** Deletes an entry, if its metadata pass the filter. Returns whether there was such an entry. */
   readonly forget: (which: Forgetting) => Effect.Effect<boolean, StoreError>
+  /** Deletes all entries whose metadata pass the filter, except those to keep. Returns how many. */
+  readonly prune: (which: Pruning) => Effect.Effect<number, StoreError>
 }
 
 /**
@@ -191,7 +204,19 @@ export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
       return kept.delete(id)
     })
 
-  return { store, search, forget }
+  const prune = ({ filter, keep }: Pruning) =>
+    Effect.sync(() => {
+      let count = 0
+      for (const [id, { entry, key }] of kept) {
+        if (keep?.has(id) === true || !Memories.passes(entry.metadata, filter)) continue
+        if (key !== undefined) keys.delete(key)
+        kept.delete(id)
+        count++
+      }
+      return count
+    })
+
+  return { store, search, forget, prune }
 })
 
 /**
@@ -265,8 +290,7 @@ const MetadataInput = Schema.optionalKey(
 
 /** Creates the three skills. They reach only memories that pass the filter. */
 const skillsWithin = (filter: Filter) => {
-  const within = ({ caller, runContext }: Pick<Skill.CallScope, "caller" | "runContext">): JsonObject =>
-    filter({ ...(caller === undefined ? {} : { caller }), context: isJsonObject(runContext) ? runContext : {} })
+  const within = (scope: Skill.CallScope): JsonObject => filter(Section.scopeOfCall(scope))
   const search = Skill.make("memory_search", {
     description: "Searches what was remembered, best first.",
     input: Schema.Struct({
@@ -371,23 +395,16 @@ export const section =
   (
     options: Omit<Query, "query" | "filter"> & { readonly filter?: JsonObject | Filter | undefined } = {}
   ): ((context: PromptContext) => Effect.Effect<string, never, Memory>) =>
-  ({ recorded, state }) =>
-    Effect.suspend(() => {
-      const filter = typeof options.filter === "function" ? options.filter(scopeOf(state)) : options.filter
+  (context) =>
+    Section.ofRun(context, "the memory was not searched", (scope) => {
+      const filter = typeof options.filter === "function" ? options.filter(scope) : options.filter
       const opening = Section.openingOf(filter)
-      // The first turn wrote the section, if there were memories. A replay takes it from the recording.
-      const system = state.system ?? (recorded === undefined ? undefined : (recorded.system ?? ""))
-      if (system !== undefined) return Effect.succeed(Section.find(system, opening))
-      const message = state.input.at(-1)
-      if (message === undefined) return Effect.succeed("")
-      const query = { ...options, filter, query: Messages.text(message).slice(0, 4_000) }
-      return Memory.use((memory) => Effect.map(memory.search(query), (entries) => Section.write(opening, entries)))
-    }).pipe(Effect.catchCause((cause) => Effect.as(logIgnored("the memory was not searched")(cause), "")))
-
-const scopeOf = ({ caller, context }: PromptContext["state"]): Parameters<Filter>[0] => ({
-  ...(caller === undefined ? {} : { caller }),
-  context
-})
+      const search = (query: string) =>
+        Memory.use((memory) =>
+          Effect.map(memory.search({ ...options, filter, query }), (entries) => Section.write(opening, entries))
+        )
+      return { opening, search }
+    })
 
 /**
  * Renders entries for a prompt, escaped so that none of them can close the section.

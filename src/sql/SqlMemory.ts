@@ -60,7 +60,8 @@ export const make = Effect.fnUntraced(function* (
   return {
     store: (memory) => store(table, memory),
     search: (query) => search(table, query),
-    forget: (which) => forget(table, which)
+    forget: (which) => forget(table, which),
+    prune: (which) => prune(table, which)
   }
 })
 
@@ -160,23 +161,43 @@ const store = Effect.fnUntraced(function* (
 })
 
 const forget = (table: Table, { filter, id }: Memory.Forgetting): Effect.Effect<boolean, StoreError> => {
-  const { dialect, sql } = table
+  const { sql } = table
   const found = sql.and([matching(table, filter), sql`m.name = ${Key.make(id)}`])
   return guarded(
     "forget",
     sql.withTransaction(
       Effect.gen(function* () {
-        const rows = yield* sql<{ id: number }>`
-          DELETE FROM kernai_memories WHERE id IN (SELECT m.id FROM kernai_memories m WHERE ${found}) RETURNING id`
-        const gone = rows[0]?.id
-        if (gone === undefined) return false
-        yield* dialect.unindex(gone)
-        yield* sql`DELETE FROM kernai_memory_facts WHERE memory = ${gone}`
-        return true
+        const [row] = yield* sql<{ id: number }>`SELECT m.id FROM kernai_memories m WHERE ${found}`
+        return row !== undefined && (yield* erase(table, row.id))
       })
     )
   )
 }
+
+const prune = (table: Table, { filter, keep }: Memory.Pruning): Effect.Effect<number, StoreError> => {
+  const { sql } = table
+  return guarded(
+    "forget",
+    sql.withTransaction(
+      Effect.gen(function* () {
+        const rows = yield* sql<Pick<Tables.Row, "id" | "name">>`
+          SELECT m.id, m.name FROM kernai_memories m WHERE ${matching(table, filter)}`
+        let count = 0
+        for (const { id, name } of rows) if (keep?.has(name) !== true && (yield* erase(table, id))) count++
+        return count
+      })
+    )
+  )
+}
+
+/** Deletes a memory with its words and facts. Returns whether it was still there. */
+const erase = Effect.fnUntraced(function* ({ dialect, sql }: Table, id: number) {
+  const gone = yield* sql`DELETE FROM kernai_memories WHERE id = ${id} RETURNING id`
+  if (gone.length === 0) return false
+  yield* dialect.unindex(id)
+  yield* sql`DELETE FROM kernai_memory_facts WHERE memory = ${id}`
+  return true
+})
 
 // ---------------------------------------------------------------- searching
 

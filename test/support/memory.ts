@@ -113,6 +113,22 @@ export const memorySuite = <E>(name: string, layer: Layer.Layer<Memory.Memory, E
         assert.deepStrictEqual(contents(yield* memory.search({ query: "one" })), ["one other"])
       }))
 
+    test("prunes what passes a filter, except what is kept, and its keys with it", (memory) =>
+      Effect.gen(function* () {
+        const metadata = { page: "a" }
+        const [first, second] = yield* Effect.forEach(["one thing", "one other"], (content) =>
+          memory.store({ content, metadata, key: content })
+        )
+        yield* memory.store({ content: "one more", metadata: { page: "b" } })
+        assert.strictEqual(yield* memory.prune({ filter: metadata, keep: new Set([second?.id ?? ""]) }), 1)
+        assert.deepStrictEqual(contents(yield* memory.search({ query: "one" })), ["one other", "one more"])
+        const again = yield* memory.store({ content: "one thing", metadata, key: "one thing" })
+        assert.notStrictEqual(again.id, first?.id)
+        assert.strictEqual(yield* memory.prune({ filter: metadata }), 2)
+        assert.strictEqual(yield* memory.prune({ filter: metadata }), 0)
+        assert.deepStrictEqual(contents(yield* memory.search({ query: "one" })), ["one more"])
+      }))
+
     test("remembers once what is stored twice under a key, also at the same time", (memory) =>
       Effect.gen(function* () {
         const stored = yield* Effect.forEach(
