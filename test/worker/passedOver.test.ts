@@ -33,6 +33,22 @@ describe("a worker", () => {
     })
   )
 
+  it.effect("asks `resume` again two seconds after the store did not respond to it", () =>
+    Effect.gen(function* () {
+      const { layer, store, submit } = yield* crowded
+      yield* submit(agent, "r")
+      const away = new RunStore.StoreError({ operation: "read", reason: "unavailable", detail: "restarting" })
+      let asked = 0
+      const resume = () => Effect.suspend(() => (asked++ === 0 ? Effect.fail(away) : Effect.succeed({})))
+      const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent], resume }), layer))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(asked, 1)
+      yield* TestClock.adjust("4 seconds")
+      assert.deepStrictEqual([asked, yield* statusOf(store, "r")], [2, "completed"])
+      yield* Fiber.interrupt(worker)
+    })
+  )
+
   it.effect("skips runs it cannot run, runs with a lease, and runs in progress without one", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

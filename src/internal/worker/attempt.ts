@@ -16,6 +16,7 @@ import { AgentCrashError, CancellationError } from "../../KernelError.ts"
 import type { RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { causeText, inTime, messageOf, tagOf } from "../../kit/foreignCode.ts"
 import { flat, logText } from "../../kit/text.ts"
+import { isHiccup } from "../errors/failedCall.ts"
 import { CurrentClaim, type RunClaim } from "../run/claim.ts"
 import { type DueRuns, defer } from "./dueRuns.ts"
 import type { Asked, Claim, Next, Options, RunDriver, Runnable, TakeUpError } from "./driverModel.ts"
@@ -96,7 +97,9 @@ const resume = <R>(
   }
   const resumed = Effect.gen(function* () {
     const given = options.resume?.(head)
-    const own = Effect.isEffect(given) ? yield* Effect.tapError(given, () => defer(due, head)) : given
+    const own = Effect.isEffect(given)
+      ? yield* Effect.tapError(given, (error) => defer(due, head, isHiccup(error)))
+      : given
     const resumed = kernel.resume(agent, runId, { ...own, ...how, workerId })
     return yield* Effect.provideService(resumed, CurrentClaim, claim)
   })

@@ -65,7 +65,7 @@ export interface Options<R = never> {
   /**
    * Decides how a run is resumed, such as what becomes of calls in flight, or which skills are allowed. Runs once this
    * process has the run, and may need services that no agent needs. If it fails, the run stays unchanged: any other
-   * process may attempt it, this one after 30 seconds or once the run has changed.
+   * process may attempt it, this one after 30 seconds (2 if the store did not respond) or once the run has changed.
    *
    * @example
    * const resume = ({ runId }: RunStore.RunHead) =>

@@ -59,9 +59,11 @@ export const setDue = (
   for (const [forgotten] of furthest) times.delete(forgotten)
 }
 
-/** Leaves a run alone for a while that could not be resumed or failed. */
-export const defer = (due: DueRuns, head: Pick<RunHead, "revision" | "runId">): Effect.Effect<void> =>
-  Effect.map(Clock.currentTimeMillis, (now) => setDue(due, head, now + deferredMs))
+/** Leaves a run alone for a while that could not be resumed or failed, for a moment if the store was away. */
+export const defer = (due: DueRuns, head: Pick<RunHead, "revision" | "runId">, isMoment = false): Effect.Effect<void> =>
+  Effect.map(Clock.currentTimeMillis, (now) => setDue(due, head, now + (isMoment ? momentMs : deferredMs)))
+
+const momentMs = 2_000
 
 /** How long a run is left alone that could not be resumed, failed or declined. */
 export const deferredMs = 30_000
