@@ -84,5 +84,9 @@ export const workspace = async (): Promise<ReadonlyArray<Line>> => [
   existing("a chat works in a folder, with plan and work mode, prefixes and undo", [
     "test/cli/chat/workspaceChat.test.ts"
   ]),
+  existing("an editor drives an agent: conversation, load, permission, cancel, files, terminals, by the SDK's client", [
+    "test/acp/AcpServe.test.ts",
+    "test/cli/acp.test.ts"
+  ]),
   await search()
 ]

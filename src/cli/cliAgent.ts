@@ -11,6 +11,7 @@ import * as Session from "./chat/chatSession.ts"
 import { asUsage } from "./exit.ts"
 import * as KernelLayer from "./kernelLayer.ts"
 import * as Models from "./models.ts"
+import type { SessionServers } from "./mcp/servers.ts"
 import type { Settings } from "./settings.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
@@ -28,6 +29,8 @@ export interface Usual {
   readonly yes?: boolean
   /** The id of the model, for a command that calls none. */
   readonly unused?: string
+  /** The MCP servers of a session, besides those of the settings. */
+  readonly servers?: SessionServers
   /** Changes for an agent that works in a folder. */
   readonly work?: WorkOptions
 }
@@ -46,7 +49,9 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   const work = settings.workspace === undefined ? undefined : yield* openWork(settings.workspace, settings, usual.work)
   const skills =
     isOfServers || (work !== undefined && settings.skillsFrom === undefined) ? "none" : skillsOf(settings, usual)
-  const hasSkills = skills !== "none" || servers !== undefined || work !== undefined
+  const ofSession: SessionServers = usual.servers ?? new Map()
+  const hasServers = servers !== undefined || ofSession.size > 0
+  const hasSkills = skills !== "none" || hasServers || work !== undefined
   const base =
     file ??
     Agents.make({
@@ -65,7 +70,7 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
     dialect: settings.dialect ?? base.dialect,
     skills: !hasSkills ? undefined : isOfServers ? "all" : base.skills
   })
-  const known = servers === undefined ? KernelLayer.registriesOf(skills) : yield* withServers(servers, skills)
+  const known = hasServers ? yield* withServers(servers, ofSession, skills) : KernelLayer.registriesOf(skills)
   const registries = work === undefined ? known : Layer.provideMerge(work.skills, known)
   const asks = !(usual.yes ?? settings.yes ?? false)
   const references = work?.references ?? (asks ? KernelLayer.askBeforeWrites : Layer.empty)
@@ -111,9 +116,13 @@ export const skillsOf = (
   return skills ? examples : "none"
 }
 
-const withServers = Effect.fnUntraced(function* (mcp: string, skills: KernelLayer.Skills) {
+const withServers = Effect.fnUntraced(function* (
+  file: string | undefined,
+  session: SessionServers,
+  skills: KernelLayer.Skills
+) {
   const { registries } = yield* Effect.promise(() => import("./mcp/servers.ts"))
-  return yield* registries(mcp, KernelLayer.skillsOf(skills))
+  return yield* registries(file, session, KernelLayer.skillsOf(skills))
 })
 
 /**

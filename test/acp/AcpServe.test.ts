@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Queue, Schema, Sink, Stream } from "effect"
+import { type Duration, Effect, Fiber, Layer, Predicate, Queue, Schema, Sink, Stream } from "effect"
 import * as Stdio from "effect/Stdio"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { TestClock } from "effect/testing"
+import { Agent, Kernel, MediaStore, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
 import { AcpServe } from "kernai/acp"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
@@ -31,7 +32,10 @@ const wait = Skill.make("wait", { description: "Never ends", input: Schema.Struc
 const agent = Agent.make({ name: "helper", instructions: "Help.", model: "scripted", skills: [edit, todo, wait] })
 
 /** Serves the agent to a client that writes lines and reads messages. */
-const serve = Effect.fnUntraced(function* (...replies: ReadonlyArray<string>) {
+const serve = (...replies: ReadonlyArray<string>) => serveAt(0, ...replies)
+
+/** Serves a model that waits before each piece of its text. */
+const serveAt = Effect.fnUntraced(function* (pace: Duration.Input, ...replies: ReadonlyArray<string>) {
   const input = yield* Queue.unbounded<string>()
   const output = yield* Queue.unbounded<Message>()
   const read = (line: string | Uint8Array) =>
@@ -40,8 +44,11 @@ const serve = Effect.fnUntraced(function* (...replies: ReadonlyArray<string>) {
     stdin: Stream.encodeText(Stream.fromQueue(input)),
     stdout: () => Sink.forEach(read)
   })
+  const model = MockProvider.make(...replies)
+    .withChunking(6)
+    .withDelay({ between: pace })
   const kernel = Kernel.layer.pipe(
-    Layer.provide([MockProvider.layer(...replies), SkillRegistry.layer(), ProtocolRegistry.layer()]),
+    Layer.provide([Layer.succeed(Provider.Provider, model), SkillRegistry.layer(), ProtocolRegistry.layer()]),
     Layer.provide(MediaStore.layerMemory)
   )
   const shared = yield* Layer.build(RunStore.layerMemory)
@@ -138,6 +145,28 @@ describe("AcpServe", () => {
           entries: todos.map((todo) => ({ ...todo, priority: "medium" }))
         }
       )
+    })
+  )
+
+  it.effect("streams the text of a reply piece by piece, without its calls", () =>
+    Effect.gen(function* () {
+      const client = yield* serveAt(
+        "1 second",
+        `First I look.\n${command("todo", { todos: [] })}`,
+        final("There was nothing to do.")
+      )
+      const prompting = yield* Effect.forkChild(
+        client.request("session/prompt", { ...(yield* client.open), prompt: text("Look.") })
+      )
+      for (let second = 0; second < 60; second++) yield* TestClock.adjust("1 second")
+      yield* Fiber.join(prompting)
+      const updates = client.seen.map(({ params }) => params?.update).filter((update) => update !== undefined)
+      const pieces = updates.flatMap(({ content, sessionUpdate }) =>
+        sessionUpdate === "agent_message_chunk" ? [content] : []
+      )
+      const whole = pieces.map((piece) => (Predicate.hasProperty(piece, "text") ? piece.text : "")).join("")
+      assert.strictEqual(whole.replace(/\n/g, ""), "First I look.There was nothing to do.")
+      assert.isAbove(pieces.length, 4)
     })
   )
 

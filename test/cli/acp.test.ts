@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { command, final } from "../support/blocks.ts"
 import { folder } from "../support/folder.ts"
-import { editor, open, prompt, textOf } from "./acpEditor.ts"
+import { bin, editor, open, prompt, textOf } from "./acpEditor.ts"
 
 /** A folder with a scripted model, and with skills that leave a trace when they run. */
 const place = Effect.fnUntraced(function* (...replies: ReadonlyArray<string>) {
@@ -234,6 +234,23 @@ describe("kernai acp", () => {
         update.sessionUpdate === "tool_call_update" ? (update.content ?? []) : []
       )
       assert.deepStrictEqual(contents, [{ type: "terminal", terminalId: "terminal 1" }])
+    })
+  )
+
+  it.live("offers the tools of the servers that an editor gives a session", () =>
+    Effect.gen(function* () {
+      const { cwd, trace } = yield* place(command("mcp_my_letters__send", { to: "Ada" }), final("Sent."))
+      const one = yield* editor({ cwd, args: ["--script", "replies.json"], decide: select("once") })
+      const server = {
+        name: "my letters",
+        command: process.execPath,
+        args: [bin, "mcp", "serve", "--skills-from", "skills"],
+        env: []
+      }
+      const { sessionId } = yield* open(one, cwd, [server])
+      yield* prompt(one, sessionId, "Write to Ada.")
+      assert.strictEqual(trace(), "sent to Ada\n")
+      assert.strictEqual(textOf(one.updates), "Sent.")
     })
   )
 })

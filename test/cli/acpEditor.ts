@@ -5,7 +5,7 @@ import { spawn } from "node:child_process"
 import { Readable, Writable } from "node:stream"
 import { fileURLToPath } from "node:url"
 
-const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
+export const bin = fileURLToPath(new URL("../../bin/kernai.mjs", import.meta.url))
 
 export interface Editor {
   readonly agent: acp.ClientContext
@@ -69,8 +69,8 @@ export const editor = (options: EditorOptions): Effect.Effect<Editor, never, Sco
   })
 
 /** Opens a session in a folder. */
-export const open = ({ agent }: Editor, cwd: string) =>
-  Effect.promise(() => agent.request("session/new", { cwd, mcpServers: [] }))
+export const open = ({ agent }: Editor, cwd: string, mcpServers: Array<acp.McpServer> = []) =>
+  Effect.promise(() => agent.request("session/new", { cwd, mcpServers }))
 
 /** Sends a prompt and waits for its end. */
 export const prompt = ({ agent }: Editor, sessionId: string, ...parts: ReadonlyArray<string | acp.ContentBlock>) =>

@@ -96,6 +96,7 @@ export class AcpAgent<S extends AnySkill<unknown>, R> implements Receiver<RunSto
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: true, audio: true, embeddedContext: true },
+        mcpCapabilities: { http: true, sse: true },
         sessionCapabilities: { list: {}, close: {} }
       },
       agentInfo: this.#serving.info,

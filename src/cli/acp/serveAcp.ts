@@ -9,6 +9,7 @@ import * as WorkspaceSkills from "../../workspace/WorkspaceSkills.ts"
 import * as CliAgent from "../cliAgent.ts"
 import type { AcpFlags } from "../commands/acpFlags.ts"
 import { usage } from "../exit.ts"
+import { serversOf } from "./sessionServers.ts"
 import { throughEditor } from "./editorBackend.ts"
 import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
@@ -27,12 +28,17 @@ export const serve = Effect.fnUntraced(function* ({ store: place, workspace, ...
     agent: { ...base, prose: base.prose === "auto" ? "final" : base.prose },
     modes: !workspace ? [] : settings.plan === true ? [planMode, workMode] : [workMode, planMode],
     similar,
-    layer: ({ cwd, editor, mode }) => {
+    layer: ({ cwd, editor, mcpServers, mode }) => {
       const work = {
         mode: Effect.map(mode, (id) => (id === planMode.id ? planMode.id : workMode.id)),
         around: throughEditor(editor, { hasTerminal: settings.sandbox !== true })
       }
-      return Layer.unwrap(Effect.map(CliAgent.make(settingsIn(cwd), store, { work }), ({ kernel }) => kernel))
+      return Layer.unwrap(
+        Effect.gen(function* () {
+          const servers = yield* serversOf(mcpServers)
+          return (yield* CliAgent.make(settingsIn(cwd), store, { work, servers })).kernel
+        })
+      )
     }
   }).pipe(Effect.provide(store.runs))
 }, Effect.scoped)

@@ -41,7 +41,7 @@ export const scriptedRun = Effect.fnUntraced(function* (
   })
   const kernel = KernelLayer.make({
     provider: MockProvider.named("scripted").onCall(({ messages }) => replyTo(messages)),
-    registries: yield* Servers.registries(file, Layer.orDie(SkillRegistry.layer(translate))),
+    registries: yield* Servers.registries(file, new Map(), Layer.orDie(SkillRegistry.layer(translate))),
     store: options.opened,
     references: Layer.empty
   })

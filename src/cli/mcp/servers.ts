@@ -36,12 +36,17 @@ export const readOne = Effect.fnUntraced(function* (file: string, name: string) 
 export const layer = (file: string, config: McpConfig.McpConfig, options?: McpHub.Options) =>
   McpHub.layer(config, options).pipe(Layer.provide([storage(file), FetchHttpClient.layer]))
 
-/** Registers the tools of the servers of a file, in addition to other skills. */
+/** The servers of a session that an editor has opened. */
+export type SessionServers = McpConfig.McpConfig["servers"]
+
+/** Registers the tools of the servers of a file and of a session, in addition to other skills. */
 export const registries = Effect.fnUntraced(function* <R>(
-  file: string,
+  file: string | undefined,
+  session: SessionServers,
   skills: Layer.Layer<SkillRegistry, CommandFailed, R>
 ) {
-  const servers = layer(file, yield* read(file))
+  const config: McpConfig.McpConfig = file === undefined ? { servers: new Map() } : yield* read(file)
+  const servers = layer(file ?? ".", { servers: new Map([...session, ...config.servers]) })
   return orUsage(Layer.provideMerge(servers, Layer.merge(skills, Layer.orDie(ProtocolRegistry.layer()))))
 })
 
