@@ -4,13 +4,16 @@ import * as Effect from "effect/Effect"
 import type * as AcpServe from "../../acp/AcpServe.ts"
 import * as McpConfig from "../../mcp/McpConfig.ts"
 import { asUsage } from "../exit.ts"
+import type { SessionServers } from "../mcp/servers.ts"
 
 /** Returns the servers by their names, of which a model can call the tools. */
 export const serversOf = (servers: AcpServe.Opened["mcpServers"]) =>
-  Effect.mapBoth(McpConfig.fromValue({ servers: Object.fromEntries(servers.map(entryOf)) }), {
-    onFailure: (error) => asUsage(error),
-    onSuccess: (config) => config.servers
-  })
+  servers.length === 0
+    ? Effect.succeed<SessionServers>(new Map())
+    : Effect.mapBoth(McpConfig.fromValue({ servers: Object.fromEntries(servers.map(entryOf)) }), {
+        onFailure: (error) => asUsage(error),
+        onSuccess: (config) => config.servers
+      })
 
 const entryOf = (server: AcpServe.Opened["mcpServers"][number]) => {
   const name = server.name.replace(/[^A-Za-z0-9_-]+/g, "_")
