@@ -185,6 +185,23 @@ describe("AcpServe", () => {
     })
   )
 
+  it.effect("cancels a prompt whose cancellation arrives together with it", () =>
+    Effect.gen(function* () {
+      const client = yield* serve(command("wait"))
+      const opened = yield* client.open
+      const params = { ...opened, prompt: text("Wait.") }
+      yield* client.write(
+        [
+          { id: "first", method: "session/prompt", params },
+          { method: "session/cancel", params: opened }
+        ]
+          .map((message) => JSON.stringify(message))
+          .join("\n")
+      )
+      assert.deepStrictEqual((yield* client.answerOf("first")).result, { stopReason: "cancelled" })
+    })
+  )
+
   it.effect("refuses a second prompt while it answers one, until that request is cancelled", () =>
     Effect.gen(function* () {
       const client = yield* serve(command("wait"), final("Here I am."))

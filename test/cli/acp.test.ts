@@ -1,7 +1,7 @@
 import type * as acp from "@agentclientprotocol/sdk"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { command, final } from "../support/blocks.ts"
 import { folder } from "../support/folder.ts"
@@ -162,26 +162,31 @@ describe("kernai acp", () => {
     })
   )
 
-  it.live("ends the processes of a prompt that is cancelled", () =>
+  it.live("ends the processes of a prompt that is cancelled, and of an editor that leaves", () =>
     Effect.gen(function* () {
       const cwd = yield* folder
-      const replies = [command("shell", { command: "echo $$ > pid; sleep 1000 & sleep 1000" })]
-      writeFileSync(join(cwd, "replies.json"), JSON.stringify(replies))
+      const sleep = command("shell", { command: "echo $$ > pid; sleep 1000 & sleep 1000" })
+      writeFileSync(join(cwd, "replies.json"), JSON.stringify([sleep, sleep]))
       const one = yield* editor({ cwd, args: ["--script", "replies.json", "--workspace", "--yes"] })
       const { sessionId } = yield* open(one, cwd)
-      const prompting = one.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Sleep." }] })
-      const pid = yield* Effect.eventually(
-        Effect.delay(
-          Effect.try(() => {
-            const pid = Number(readFileSync(join(cwd, "pid"), "utf8"))
-            return (assert.isAbove(pid, 0), pid)
-          }),
-          "5 millis"
-        )
-      )
+      const sleeping = Effect.gen(function* () {
+        rmSync(join(cwd, "pid"), { force: true })
+        const prompting = one.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Sleep." }] })
+        const started = Effect.try(() => {
+          const pid = Number(readFileSync(join(cwd, "pid"), "utf8"))
+          assert.isAbove(pid, 0)
+          return pid
+        })
+        return { prompting, pid: yield* Effect.eventually(Effect.delay(started, "5 millis")) }
+      })
+      const first = yield* sleeping
       yield* Effect.promise(() => one.agent.notify("session/cancel", { sessionId }))
-      assert.strictEqual((yield* Effect.promise(() => prompting)).stopReason, "cancelled")
-      assert.throws(() => process.kill(pid, 0))
+      assert.strictEqual((yield* Effect.promise(() => first.prompting)).stopReason, "cancelled")
+      assert.throws(() => process.kill(first.pid, 0))
+      const second = yield* sleeping
+      second.prompting.catch(() => undefined)
+      assert.strictEqual(yield* one.leave, 0)
+      assert.throws(() => process.kill(second.pid, 0))
     })
   )
 

@@ -30,6 +30,7 @@ describe("kernai run", () => {
       ["run", "--model", "ollama/x", "--no-skills", "--skills-from", "skills", "Hi?"],
       "--no-skills and --skills-from cannot be used together"
     ],
+    [["acp", "--sandbox"], "--sandbox needs --workspace"],
     [["run", "--image", "cat.png"], "--image needs --model: without a model the conversation is fixed"],
     [["run", "--system", "Be brief."], "--system needs --model"],
     [["run", "--skills-from", "skills"], "--skills-from needs --model"],

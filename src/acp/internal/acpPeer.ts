@@ -127,7 +127,8 @@ class Connection implements Peer {
       Effect.ensuring(Effect.sync(() => this.#answering.delete(id)))
     )
     this.#answering.set(id, undefined)
-    return Effect.map(Effect.forkScoped(answering), (fiber) => {
+    // Starts at once, so that a prompt knows of its cancellation in the next line.
+    return Effect.map(Effect.forkScoped(answering, { startImmediately: true }), (fiber) => {
       if (this.#answering.has(id)) this.#answering.set(id, fiber)
     })
   }
