@@ -1,12 +1,15 @@
 /**
  * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, sizes, and the pictures of
  * `docs/gallery`.
+ *
+ * `KERNAI_FACE=runs`, `run`, `failures`, `people`, `chat` or `axe` runs only these walks.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { launch, program } from "../bench/chromium.ts"
 import { axeLines } from "./faceAxe.ts"
+import { chatLines } from "./faceChat.ts"
 import { failureLines } from "./faceFailures.ts"
 import { peopleLines } from "./facePeople.ts"
 import { runLines } from "./faceRun.ts"
@@ -35,16 +38,20 @@ const gallery = (): Line => {
   }
 }
 
+const only = process.env["KERNAI_FACE"]
+const wanted = (part: string) => only === undefined || only === part
+
 const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
   const browser = await launch()
   try {
     return await inFolder((folder) =>
       withOffice(folder, async (office) => [
-        ...(await runsLines(browser, office)),
-        ...(await runLines(browser, office)),
-        ...(await failureLines(browser, office)),
-        ...(await peopleLines(browser, office)),
-        ...(await axeLines(browser, office))
+        ...(wanted("runs") ? await runsLines(browser, office) : []),
+        ...(wanted("run") ? await runLines(browser, office) : []),
+        ...(wanted("failures") ? await failureLines(browser, office) : []),
+        ...(wanted("people") ? await peopleLines(browser, office) : []),
+        ...(wanted("chat") ? await chatLines(browser, office) : []),
+        ...(wanted("axe") ? await axeLines(browser, office) : [])
       ])
     )
   } finally {

@@ -106,12 +106,14 @@ const provider: Provider.ProviderShape = (() => {
   const mock = quick.onCall((request) => ({ text: replyTo(request), usage: usage(request) }))
   const slow = MockProvider.make().keepCalls(false).withChunking(20).withDelay({ first: 380, between: 30 })
   const slowMock = slow.onCall((request) => ({ text: replyTo(request), usage: usage(request) }))
+  const slowest = MockProvider.make().keepCalls(false).withChunking(12).withDelay({ between: 120 }).onCall(replyTo)
   return {
     name: "anthropic",
     stream: (request) => {
       const texts = request.messages.map((message) => Message.text(message)).join("\n")
       const failure = failing.find(([words]) => words.test(texts))
       if (failure !== undefined) return Stream.fail(failure[1])
+      if (/slowly/.test(texts)) return slowest.stream(request)
       return (/invoice/.test(texts) ? slowMock : mock).stream(request)
     }
   }

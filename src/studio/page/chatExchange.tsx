@@ -8,10 +8,13 @@ import type { RunState, Turn } from "../../RunState.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { QuestionCard } from "./questionCard.tsx"
-import { type Exchange, turnsOf, unfinished } from "./chatStore.ts"
+import { type Exchange, turnsOf } from "./chatStore.ts"
+import { type Spoken, spokenIn } from "./chatStream.ts"
 import { excerpt, json, named, wordsOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
-import { data, runAddress } from "./pageStore.ts"
+import { Markdown } from "./markdown.tsx"
+import { isMedia, Preview } from "./mediaTab.tsx"
+import { runAddress } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
 import { SourceList } from "./sourceList.tsx"
 import { StatusShape } from "./status.tsx"
@@ -36,7 +39,9 @@ export const ChatExchange = ({ exchange, onMessage }: { exchange: Exchange; onMe
     <article class="exchange">
       {question !== undefined && <Question message={question} runId={runId} />}
       <RunBody state={state} scope={{ rootRunId: runId, below, onMessage }} />
-      <Answer text={unfinished.value.get(runId)} />
+      {spokenIn(state).map((spoken) => (
+        <Streaming key={spoken.turn} spoken={spoken} isRunning={state.status.type === "running"} />
+      ))}
       {state.status.type === "cancelled" && <p class="quiet">stopped</p>}
       <a class="quiet" href={runAddress(runId)}>
         open the run
@@ -69,8 +74,8 @@ const Question = ({ message, runId }: { message: Message; runId: string }) => (
     {message.content.map((part, index) =>
       part.type === "text" ? (
         <span key={index}>{part.text}</span>
-      ) : part.type === "image" && part.fileId !== undefined ? (
-        <img key={index} src={data().mediaUrl(runId, part.fileId)} alt="attached" />
+      ) : isMedia(part) && part.fileId !== undefined ? (
+        <Preview key={index} id={part.fileId} part={part} runId={runId} />
       ) : (
         <span key={index} class="badge">
           {part.type}
@@ -86,12 +91,7 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
   const isAnswer = turn.outcome?.type === "final" || turn.outcome?.type === "prose"
   return (
     <>
-      {thoughts.length > 0 && (
-        <details>
-          <summary>thinking</summary>
-          <pre>{thoughts.join("\n")}</pre>
-        </details>
-      )}
+      <Thinking text={thoughts.join("\n\n")} />
       {!isAnswer && <Answer text={text} />}
       {turn.completed.map((result) => (
         <CallCard key={result.callId} result={result} turn={turn} scope={scope} />
@@ -120,7 +120,29 @@ const Failure = ({ status }: { status: RunStatus }) =>
   ) : null
 
 const Answer = ({ text }: { text: string | undefined }) =>
-  text === undefined || text.trim() === "" ? null : <p class="answer">{text.trim()}</p>
+  text === undefined || text.trim() === "" ? null : (
+    <div class="answer">
+      <Markdown text={text.trim()} />
+    </div>
+  )
+
+const Thinking = ({ text }: { text: string }) =>
+  text === "" ? null : (
+    <details class="quiet">
+      <summary>thinking</summary>
+      <Markdown text={text} />
+    </details>
+  )
+
+/** A reply that its journal does not have: it streams, or it was stopped. */
+const Streaming = ({ isRunning, spoken: { text, thinking } }: { spoken: Spoken; isRunning: boolean }) => (
+  <>
+    <Thinking text={thinking} />
+    <div role="status" aria-live="polite" aria-busy={isRunning}>
+      {text.trim() === "" && isRunning ? <p class="quiet">…</p> : <Answer text={text} />}
+    </div>
+  </>
+)
 
 /** A run below, folded once it has ended. */
 const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {
@@ -148,7 +170,10 @@ const CallCard = ({ result, scope, turn }: CallProps) => {
   const { error, input, kind, name, output = [] } = result
   const child = scope.below.get(childRunId(turn.turnId, result) ?? "")
   if (child !== undefined) return <ChildRun child={child} scope={scope} />
-  const texts = output.map(textOf).join("\n")
+  const texts = output
+    .filter((part) => !isMedia(part))
+    .map(textOf)
+    .join("\n")
   return (
     <>
       <details class={error === undefined ? "card" : "card error"}>
@@ -159,9 +184,13 @@ const CallCard = ({ result, scope, turn }: CallProps) => {
         <Json value={input} />
         <pre>{error?.message ?? texts}</pre>
       </details>
-      {output.map((part, index) => (
-        <Page key={index} part={part} onMessage={scope.onMessage} />
-      ))}
+      {output.map((part, index) =>
+        isMedia(part) ? (
+          part.fileId !== undefined && <Preview key={index} id={part.fileId} part={part} runId={scope.rootRunId} />
+        ) : (
+          <Page key={index} part={part} onMessage={scope.onMessage} />
+        )
+      )}
     </>
   )
 }

@@ -3,9 +3,10 @@
 import { signal } from "@preact/signals"
 import { childRunId } from "../../Call.ts"
 import type { RunState, Turn } from "../../RunState.ts"
+import { forgetSpoken, listenTo } from "./chatStream.ts"
 import { Journal } from "./journal.ts"
 import { attempt, data } from "./pageStore.ts"
-import { type LiveEvent, Refused } from "./source.ts"
+import { Refused } from "./source.ts"
 
 /** One question of the conversation, and the run that answers it. */
 export interface Exchange {
@@ -16,13 +17,6 @@ export interface Exchange {
 }
 
 export const exchanges = signal<ReadonlyArray<Exchange>>([])
-/** The text that is streaming. */
-export const streaming = signal("")
-/** The thinking that is streaming. */
-export const thinking = signal("")
-/** The text of replies that never ended, by the id of their run. */
-export const unfinished = signal<ReadonlyMap<string, string>>(new Map())
-export const isModelAsked = signal(false)
 export const files = signal<ReadonlyArray<File>>([])
 
 /**
@@ -41,7 +35,7 @@ export const openConversation = async (conversation: string): Promise<void> => {
   closeConversation()
   journals = new Map()
   exchanges.value = []
-  unfinished.value = new Map()
+  forgetSpoken()
   for (let index = 1; ; index++) {
     const exchange = await exchangeOf(runIdOf(conversation, index))
     if (exchange === undefined) break
@@ -51,12 +45,7 @@ export const openConversation = async (conversation: string): Promise<void> => {
   if (last !== undefined && !isOver(last)) follow(last.runId)
 }
 
-export const closeConversation = (): void => {
-  leave()
-  streaming.value = ""
-  thinking.value = ""
-  isModelAsked.value = false
-}
+export const closeConversation = (): void => leave()
 
 const isOver = ({ state }: Exchange): boolean => state.status.type === "completed" || state.status.type === "cancelled"
 
@@ -141,53 +130,13 @@ const follow = (runId: string): void => {
     } while (isBehind && !isGone)
     isReading = false
   }
-  let block = ""
+  const listen = listenTo(runId)
   const stop = data().follow(runId, 0, (event) => {
-    if (event.runId === runId) block = listen(event, block)
+    listen(event)
     if (event.revision !== undefined) void read()
   })
   leave = () => {
     isGone = true
     stop()
-  }
-}
-
-const silence = (): string => {
-  isModelAsked.value = false
-  streaming.value = ""
-  thinking.value = ""
-  return ""
-}
-
-/** Collects the streaming text. Returns the type of the open block. */
-const listen = (event: LiveEvent, block: string): string => {
-  switch (event.type) {
-    case "model_started":
-      isModelAsked.value = true
-      streaming.value = ""
-      thinking.value = ""
-      return ""
-    case "run_failed":
-    case "run_cancelled":
-      if (streaming.value !== "") unfinished.value = new Map(unfinished.value).set(event.runId, streaming.value)
-      return silence()
-    case "model_completed":
-    case "run_completed":
-      return silence()
-    case "block_start":
-      return event.blockType ?? ""
-    case "block_complete":
-      return ""
-    case "block_content":
-      if (block === "final") streaming.value += event.text ?? ""
-      return block
-    case "text_chunk":
-      streaming.value += event.text ?? ""
-      return block
-    case "stream_part":
-      if (event.part?.type === "reasoning-delta") thinking.value += event.part.delta ?? ""
-      return block
-    default:
-      return block
   }
 }

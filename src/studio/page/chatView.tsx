@@ -3,17 +3,7 @@
 import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import { ChatExchange } from "./chatExchange.tsx"
-import {
-  closeConversation,
-  conversationOf,
-  exchanges,
-  files,
-  isModelAsked,
-  openConversation,
-  send,
-  streaming,
-  thinking
-} from "./chatStore.ts"
+import { closeConversation, conversationOf, exchanges, files, openConversation, send } from "./chatStore.ts"
 import { attempt, canChange, data, go, info } from "./pageStore.ts"
 import { readRuns, runs } from "./runsStore.ts"
 
@@ -47,11 +37,16 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
   const list = useRef<HTMLDivElement>(null)
   const isAtEnd = useRef(true)
   const count = exchanges.value.length
-  const length = streaming.value.length + thinking.value.length
   useEffect(() => {
-    const element = list.current
-    if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight
-  }, [count, length, exchanges.value])
+    const content = list.current?.firstElementChild
+    if (content === undefined || content === null) return
+    const watcher = new ResizeObserver(() => {
+      const element = list.current
+      if (element !== null && isAtEnd.current) element.scrollTop = element.scrollHeight
+    })
+    watcher.observe(content)
+    return () => watcher.disconnect()
+  }, [])
   const onMessage = (text: string) => void attempt(() => send(agent, conversation, text))
   return (
     <div
@@ -61,19 +56,12 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
         isAtEnd.current = scrollHeight - scrollTop - clientHeight < 40
       }}
     >
-      {exchanges.value.map((exchange) => (
-        <ChatExchange key={exchange.runId} exchange={exchange} onMessage={onMessage} />
-      ))}
-      {count === 0 && <p class="empty">Ask {agent} something.</p>}
-      {thinking.value !== "" && (
-        <details>
-          <summary>thinking</summary>
-          <pre>{thinking.value}</pre>
-        </details>
-      )}
-      <p class="said" role="status" aria-live="polite" aria-busy={streaming.value !== ""}>
-        {streaming.value !== "" ? streaming.value : isModelAsked.value && "…"}
-      </p>
+      <div>
+        {exchanges.value.map((exchange) => (
+          <ChatExchange key={exchange.runId} exchange={exchange} onMessage={onMessage} />
+        ))}
+        {count === 0 && <p class="empty">Ask {agent} something.</p>}
+      </div>
     </div>
   )
 }

@@ -1,12 +1,11 @@
 /** The conversation of the run as people read it, or the prompt of a turn as it was sent. */
 
-import type { Content, MediaContent } from "../../Content.ts"
 import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { CallCard, PendingCall } from "./callCard.tsx"
 import { useLatest } from "./latest.tsx"
 import { Markdown } from "./markdown.tsx"
-import { Preview } from "./mediaTab.tsx"
+import { isMedia, Preview } from "./mediaTab.tsx"
 import { state } from "./openRun.ts"
 import { place, setQuery } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
@@ -119,9 +118,6 @@ const Said = ({ message, runId, who }: SaidProps) => {
     </article>
   )
 }
-
-const isMedia = (part: Content): part is MediaContent =>
-  part.type === "image" || part.type === "audio" || part.type === "video" || part.type === "document"
 
 const textIn = ({ content }: Message): string =>
   content.map((part) => (part.type === "text" ? part.text : "")).join("\n")

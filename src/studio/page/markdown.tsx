@@ -5,15 +5,33 @@
 
 import { Lexer, type MarkedToken, type Token, type Tokens } from "marked"
 import type { ComponentChild } from "preact"
-import { useMemo } from "preact/hooks"
+import { useMemo, useRef } from "preact/hooks"
 import { CodeText } from "./codeText.tsx"
 
 /** The most characters that are read as Markdown. A longer text is shown as it is. */
 const most = 60_000
 
 export const Markdown = ({ text }: { text: string }) => {
-  const tokens = useMemo(() => (text.length > most ? undefined : Lexer.lex(text)), [text])
+  const before = useRef<Lexed>({ text: "", tokens: [] })
+  const tokens = useMemo(
+    () => (text.length > most ? undefined : (before.current = lexed(text, before.current)).tokens),
+    [text]
+  )
   return <div class="markdown">{tokens === undefined ? <pre>{text}</pre> : drawn(tokens)}</div>
+}
+
+interface Lexed {
+  readonly text: string
+  readonly tokens: ReadonlyArray<Token>
+}
+
+/** Reads a text. Of a text that grew, as one that streams, only the last block and what follows it are read again. */
+const lexed = (given: string, before: Lexed): Lexed => {
+  const text = given.replace(/\r\n?/g, "\n")
+  const open = text.startsWith(before.text) ? before.tokens.findLastIndex(({ type }) => type !== "space") : 0
+  const kept = before.tokens.slice(0, Math.max(open, 0))
+  const from = kept.reduce((length, { raw }) => length + raw.length, 0)
+  return { text, tokens: [...kept, ...Lexer.lex(text.slice(from))] }
 }
 
 const drawn = (tokens: ReadonlyArray<Token>): ReadonlyArray<ComponentChild> =>

@@ -35,19 +35,11 @@ export const MediaTab = () => {
   )
 }
 
-const mediaIn = (part: Content): ReadonlyArray<MediaContent> => {
-  switch (part.type) {
-    case "image":
-    case "audio":
-    case "video":
-    case "document":
-      return [part]
-    case "tool_result":
-      return part.content.flatMap(mediaIn)
-    default:
-      return []
-  }
-}
+export const isMedia = (part: Content): part is MediaContent =>
+  part.type === "image" || part.type === "audio" || part.type === "video" || part.type === "document"
+
+const mediaIn = (part: Content): ReadonlyArray<MediaContent> =>
+  part.type === "tool_result" ? part.content.flatMap(mediaIn) : isMedia(part) ? [part] : []
 
 export const Preview = ({ id, part, runId }: { id: string; part: MediaContent; runId: string }) => {
   const url = data().mediaUrl(runId, id)

@@ -60,6 +60,8 @@ export interface LiveEvent {
   readonly type: string
   readonly runId: string
   readonly revision?: number
+  /** The turn, counted from 0. */
+  readonly step?: number
   readonly text?: string
   readonly blockType?: string
   readonly part?: { readonly type: string; readonly delta?: string }
