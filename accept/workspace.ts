@@ -1,10 +1,11 @@
 /**
  * The promises of workspaces: every layer passes the suite, nothing leaves them, nothing is left behind, a repair that is
- * killed anywhere ends the same, searches are fast, snapshots small.
+ * killed anywhere ends the same, searches are fast, snapshots small, and knowledge is found.
  */
 import { spawnSync } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { attempt, existing, inFolder, type Line, node, vitest } from "./support.ts"
+import { knowledge } from "./workspaceKnowledge.ts"
 
 const test = (name: string) => `test/workspace/${name}.test.ts`
 
@@ -88,5 +89,6 @@ export const workspace = async (): Promise<ReadonlyArray<Line>> => [
     "test/acp/AcpServe.test.ts",
     "test/cli/acp.test.ts"
   ]),
-  await search()
+  await search(),
+  ...(await knowledge())
 ]

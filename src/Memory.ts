@@ -2,7 +2,7 @@
  * Remembers texts across runs, and finds them again by content.
  *
  * A search returns the best match first, and the oldest first among equals. It compares words, and with an `Embedder`
- * also meaning. Three skills let a model search, store and forget; a section adds matching memories to the prompt. The
+ * also meaning: the order is then that of both ranks (reciprocal rank fusion). Three skills let a model search, store and forget; a section adds matching memories to the prompt. The
  * prompt marks memories as data, not as instructions.
  *
  * @since 0.1.0
@@ -153,8 +153,8 @@ interface Kept {
 }
 
 /**
- * Creates a memory in this process. The score is the share of the query's words that an entry contains; with an
- * `Embedder`, it is the mean of that share and the similarity of meaning.
+ * Creates a memory in this process. The score is the share of the query's words that an entry contains, where rare words
+ * count more; with an `Embedder`, it is the mean of that share and the similarity of meaning.
  *
  * @category constructors
  * @since 0.1.0
@@ -186,14 +186,16 @@ export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
     const asked = Memories.asked(query)
     if (asked.words.length === 0 || asked.limit === 0) return []
     const vector = yield* embed(query.query)
-    const found: Array<MemoryEntry & { readonly score: number }> = []
-    for (const memory of kept.values()) {
-      if (!Memories.passes(memory.entry.metadata, query.filter)) continue
-      const words = Memories.overlap(asked.words, memory.words)
-      const score = vector === undefined ? words : Memories.blend(words, Memories.likeness(vector, memory.vector))
-      if (score > 0 && score >= asked.minScore) found.push({ ...memory.entry, score })
-    }
-    return found.sort((a, b) => b.score - a.score).slice(0, asked.limit)
+    const within = [...kept.values()].filter(({ entry }) => Memories.passes(entry.metadata, query.filter))
+    const words = Memories.overlaps(
+      asked.words,
+      within.map(({ words }) => words)
+    )
+    const meanings = vector && new Map(within.map((memory, place) => [place, Memories.likeness(vector, memory.vector)]))
+    return Memories.ranked(words, meanings, asked).flatMap(({ id, score }) => {
+      const entry = within[id]?.entry
+      return entry === undefined ? [] : [{ ...entry, score }]
+    })
   })
 
   const forget = ({ filter, id }: Forgetting) =>

@@ -9,15 +9,28 @@ import { scope } from "./support/skillSpec.ts"
 memorySuite("Memory.layerMemory", Memory.layerMemory)
 
 describe("Memory.layerMemory", () => {
-  it.effect("scores entries by the share of query words they contain", () =>
+  it.effect("scores entries by the share of query words they contain, where rare words count more", () =>
     Effect.gen(function* () {
       const memory = yield* Memory.Memory
       yield* memory.store({ content: "one two three" })
       yield* memory.store({ content: "two and something else" })
-      const scores = (query: string) => Effect.map(memory.search({ query }), (found) => found.map(({ score }) => score))
-      assert.deepStrictEqual(yield* scores("one two"), [1, 0.5])
-      assert.deepStrictEqual(yield* scores("one two three four"), [0.75, 0.25])
-    }).pipe(Effect.provide(Memory.layerMemory))
+      const scores = (query: string) =>
+        Effect.map(memory.search({ query }), (found) => found.map(({ score = 0 }) => Math.round(score * 100) / 100))
+      assert.deepStrictEqual(yield* scores("one"), [1])
+      assert.deepStrictEqual(yield* scores("two"), [1, 1])
+      assert.deepStrictEqual(yield* scores("one two"), [1, 0.21])
+      assert.deepStrictEqual(yield* scores("one two three four"), [0.47, 0.05])
+    }).pipe(Effect.provide(Layer.fresh(Memory.layerMemory)))
+  )
+
+  it.effect("finds an entry with one rare word before entries with two words that most have", () =>
+    Effect.gen(function* () {
+      const memory = yield* Memory.Memory
+      for (const content of ["how do cats", "how do dogs", "how do birds", "xylophones"])
+        yield* memory.store({ content })
+      const [found] = yield* memory.search({ query: "how do xylophones" })
+      assert.strictEqual(found?.content, "xylophones")
+    }).pipe(Effect.provide(Layer.fresh(Memory.layerMemory)))
   )
 })
 

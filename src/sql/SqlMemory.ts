@@ -237,7 +237,7 @@ const search = Effect.fnUntraced(function* (
   if (asked.words.length === 0 || asked.limit === 0) return []
   const vector = yield* embed(query.query)
   // Comparing by meaning may change the order, so more rows are read than are returned.
-  const count = vector === undefined ? asked.limit : Math.max(50, asked.limit * 2)
+  const count = vector === undefined ? asked.limit : Memories.depth(asked)
   const texts = new Map(
     (yield* guarded("search", dialect.search(asked.words, matching(table, query.filter), count))).map((row) => [
       row.id,
@@ -246,15 +246,7 @@ const search = Effect.fnUntraced(function* (
     ])
   )
   const meanings = vector === undefined ? undefined : yield* guarded("search", alike(table, vector, query, count))
-  const ids = new Set([...texts.keys(), ...(meanings?.keys() ?? [])])
-  const best = [...ids]
-    .map((id) => {
-      const words = texts.get(id) ?? 0
-      return { id, score: meanings === undefined ? words : Memories.blend(words, meanings.get(id) ?? 0) }
-    })
-    .filter(({ score }) => score > 0 && score >= asked.minScore)
-    .toSorted((a, b) => b.score - a.score || a.id - b.id)
-    .slice(0, asked.limit)
+  const best = Memories.ranked(texts, meanings, asked)
   if (best.length === 0) return []
   const rows = yield* guarded(
     "search",

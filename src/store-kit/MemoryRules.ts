@@ -1,8 +1,8 @@
 /**
  * The rules shared by all memories: queries, limits of stored values, and scores.
  *
- * Words and meaning each give a score between 0 and 1. If the query has a vector, the score is their mean; a text
- * without a vector has a meaning score of 0.
+ * Words and meaning each give a score between 0 and 1. If the query has a vector, the score is their mean, and the order
+ * is that of both ranks; a text without a vector has a meaning score of 0.
  *
  * @since 0.1.0
  */
@@ -93,15 +93,25 @@ export const canonical = (value: unknown): string => {
 }
 
 /**
- * Returns the share of the query's words that a text contains.
+ * Returns the share of the query's words that each text contains, by its place in the list. A word counts the more, the
+ * fewer texts contain it. Texts without any of the words are left out.
  *
  * @category getters
  * @since 0.1.0
  */
-export const overlap = (asked: ReadonlyArray<string>, words: ReadonlySet<string>): number => {
-  let found = 0
-  for (const word of asked) if (words.has(word)) found++
-  return asked.length === 0 ? 0 : found / asked.length
+export const overlaps = (
+  asked: ReadonlyArray<string>,
+  texts: ReadonlyArray<ReadonlySet<string>>
+): ReadonlyMap<number, number> => {
+  const found = new Map<number, number>()
+  let total = 0
+  for (const word of asked) {
+    const places = texts.flatMap((words, place) => (words.has(word) ? [place] : []))
+    const weight = Math.log(1 + (texts.length - places.length + 0.5) / (places.length + 0.5))
+    total += weight
+    for (const place of places) found.set(place, (found.get(place) ?? 0) + weight)
+  }
+  return new Map([...found].map(([place, weight]) => [place, weight / total]))
 }
 
 /**
@@ -130,12 +140,57 @@ export const likeness = (a: Float32Array, b: Float32Array | undefined): number =
 }
 
 /**
- * Combines the two scores.
+ * Returns how many of the best matches by words, and by meaning, are ranked together.
  *
  * @category getters
  * @since 0.1.0
  */
-export const blend = (words: number, meaning: number): number => (words + meaning) / 2
+export const depth = ({ limit }: Pick<Asked, "limit">): number => Math.max(50, limit * 2)
+
+/**
+ * Returns the best matches, given their scores by words and, if the query has a vector, by meaning. Ids grow with time.
+ *
+ * The order is that of reciprocal rank fusion: a text counts by its ranks in both lists, not by scores of two kinds. The
+ * score is the mean of both.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const ranked = (
+  words: ReadonlyMap<number, number>,
+  meanings: ReadonlyMap<number, number> | undefined,
+  asked: Pick<Asked, "limit" | "minScore">
+): ReadonlyArray<{ readonly id: number; readonly score: number }> => {
+  const lists = (meanings === undefined ? [words] : [words, meanings]).map((scores) => ({
+    scores,
+    parts: rankParts(scores, depth(asked))
+  }))
+  return [...new Set(lists.flatMap(({ parts }) => [...parts.keys()]))]
+    .map((id) => ({
+      id,
+      rank: lists.reduce((sum, { parts }) => sum + (parts.get(id) ?? 0), 0),
+      score: lists.reduce((sum, { scores }) => sum + (scores.get(id) ?? 0), 0) / lists.length
+    }))
+    .filter(({ score }) => score > 0 && score >= asked.minScore)
+    .toSorted((a, b) => b.rank - a.rank || b.score - a.score || a.id - b.id)
+    .slice(0, asked.limit)
+    .map(({ id, score }) => ({ id, score }))
+}
+
+/** Returns what each of the best matches adds to a rank. Equal scores have equal ranks. */
+const rankParts = (scores: ReadonlyMap<number, number>, count: number): ReadonlyMap<number, number> => {
+  const best = [...scores].toSorted((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, count)
+  const parts = new Map<number, number>()
+  let rank = 0
+  for (const [index, [id, score]] of best.entries()) {
+    if (score !== best[index - 1]?.[1]) rank = index + 1
+    parts.set(id, 1 / (rankOffset + rank))
+  }
+  return parts
+}
+
+/** The usual constant of reciprocal rank fusion. */
+const rankOffset = 60
 
 /** The largest number of words of a query. More would make it slower, not better. */
 const maxWords = 64
