@@ -39,6 +39,15 @@ export const walk = Skill.make("walk", {
   return { cwd, args, trace: () => (existsSync(join(cwd, "trace")) ? readFileSync(join(cwd, "trace"), "utf8") : "") }
 })
 
+/** Waits for the first trace. */
+const leaves = (trace: () => string) =>
+  Effect.eventually(
+    Effect.delay(
+      Effect.suspend(() => (trace() === "" ? Effect.fail("not yet") : Effect.void)),
+      "5 millis"
+    )
+  )
+
 const picture = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 const select = (optionId: string) => (): acp.RequestPermissionOutcome => ({ outcome: "selected", optionId })
@@ -111,12 +120,7 @@ describe("kernai acp", () => {
       const one = yield* editor({ cwd, args })
       const { sessionId } = yield* open(one, cwd)
       const prompting = one.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Go." }] })
-      yield* Effect.eventually(
-        Effect.delay(
-          Effect.suspend(() => (trace() === "" ? Effect.fail("not yet") : Effect.void)),
-          "5 millis"
-        )
-      )
+      yield* leaves(trace)
       yield* Effect.promise(() => one.agent.notify("session/cancel", { sessionId }))
       const { stopReason } = yield* Effect.promise(() => prompting)
       assert.strictEqual(stopReason, "cancelled")
@@ -126,6 +130,27 @@ describe("kernai acp", () => {
       yield* prompt(one, sessionId, "Stay.")
       assert.strictEqual(textOf(one.updates), "We stay.")
       assert.strictEqual(yield* one.leave, 0)
+    })
+  )
+
+  it.live("loads a session whose process was killed, and answers the next prompt", () =>
+    Effect.gen(function* () {
+      const { args, cwd, trace } = yield* place(command("walk", { to: "Rome" }), final("We stay."))
+      const killed = yield* editor({ cwd, args })
+      const { sessionId } = yield* open(killed, cwd)
+      const prompting = killed.agent.request("session/prompt", { sessionId, prompt: [{ type: "text", text: "Go." }] })
+      prompting.catch(() => undefined)
+      yield* leaves(trace)
+      process.kill(killed.pid, "SIGKILL")
+      const next = yield* editor({ cwd, args })
+      yield* Effect.promise(() => next.agent.request("session/load", { sessionId, cwd, mcpServers: [] }))
+      const calls = next.updates.flatMap((update) =>
+        update.sessionUpdate === "tool_call" || update.sessionUpdate === "tool_call_update" ? [update.status] : []
+      )
+      assert.strictEqual(calls[0], "pending")
+      assert.strictEqual(calls.at(-1), "failed")
+      yield* prompt(next, sessionId, "Stay.")
+      assert.strictEqual(textOf(next.updates), "We stay.")
     })
   )
 
