@@ -69,6 +69,19 @@ const search = (): Promise<Line> =>
     })
   )
 
+/** Precision and recall of each corpus, as its test logs them; the test has the bounds. */
+const guards = (): ReadonlyArray<Line> => {
+  const ran = vitest(["test/guard/corpora.test.ts"])
+  return ["personal data", "secrets", "injections"].map((corpus) => {
+    const figure = new RegExp(`guards ${corpus}: (.*)`).exec(ran.stdout)?.[1]
+    return {
+      line: `guards find the ${corpus} of their corpus`,
+      pass: ran.status === 0 && figure !== undefined,
+      figure: figure ?? "not measured"
+    }
+  })
+}
+
 export const workspace = async (): Promise<ReadonlyArray<Line>> => [
   programs(),
   existing("every layer passes the suite of kernai/testing", [
@@ -90,5 +103,7 @@ export const workspace = async (): Promise<ReadonlyArray<Line>> => [
     "test/cli/acp.test.ts"
   ]),
   await search(),
-  ...(await knowledge())
+  ...(await knowledge()),
+  existing("guards mask and unmask, remove, mark, ask and stop", ["test/guard/Guard.test.ts"]),
+  ...guards()
 ]

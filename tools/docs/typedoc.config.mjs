@@ -4,7 +4,7 @@ import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
-const doors = ["provider", "mcp", "file", "sql", "http", "acp", "cluster", "code", "workspace", "studio", "testing", "store-kit"]
+const doors = ["provider", "mcp", "file", "sql", "http", "acp", "cluster", "code", "workspace", "guard", "studio", "testing", "store-kit"]
 
 /** Pages that a page links to, in its order. */
 const linked = (page) =>
