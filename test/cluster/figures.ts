@@ -1,6 +1,6 @@
 /**
  * The figures of a cluster: two runners as processes, a client in this one, and PostgreSQL that waits for its disk.
- * Prints one JSON object.
+ * Prints one JSON object, and how long each part took to standard error: about a minute each, the idle one three.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Duration, Effect, Redacted, Stream } from "effect"
@@ -9,6 +9,7 @@ import type { Sharding } from "effect/cluster"
 import { Kernel, type RunStore } from "kernai"
 import { RunEntity } from "kernai/cluster"
 import { setTimeout as sleep } from "node:timers/promises"
+import * as Bare from "./bare.ts"
 import { faults, meet } from "./faults.ts"
 import { type Cluster, type Machine, make, type Setting } from "./machines.ts"
 import { agent } from "./process.ts"
@@ -16,6 +17,10 @@ import { agent } from "./process.ts"
 /** What was measured. Times are milliseconds. */
 export interface Figures {
   readonly recordsPerSecond: number
+  /** A bare commit while 200 are under way, one alone, and a bare message, each measured beside what it is compared to. */
+  readonly commitAtOnce: number
+  readonly commit: number
+  readonly message: number
   readonly startP50: number
   readonly messageP50: number
   readonly liveP50: number
@@ -34,9 +39,6 @@ type Services = Kernel.Kernel | RunStore.RunStore | Sharding.Sharding
 
 const at = <A, E>(cluster: Cluster, effect: Effect.Effect<A, E, Services>) =>
   Effect.runPromise(Effect.provideContext(effect, cluster.services))
-
-const quantile = (times: ReadonlyArray<number>, part: number) =>
-  [...times].sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * part))] ?? NaN
 
 const ids = (prefix: string, count: number) => Array.from({ length: count }, (_, number) => `${prefix}${number}`)
 
@@ -61,7 +63,8 @@ const throughput = () =>
     )
     const seconds = (performance.now() - started) / 1_000
     const heads = await Effect.runPromise(cluster.store.list({ roots: true }))
-    return { recordsPerSecond: heads.reduce((sum, { revision }) => sum + revision, 0) / seconds }
+    const { commitAtOnce } = await Bare.commits(cluster.url)
+    return { recordsPerSecond: heads.reduce((sum, { revision }) => sum + revision, 0) / seconds, commitAtOnce }
   })
 
 /** From submitting a run to its first turn, one at a time. */
@@ -124,27 +127,28 @@ const queries = async ({ url }: Cluster, seconds = 10) => {
 const heaps = async (machines: ReadonlyArray<Machine>) =>
   (await Promise.all(machines.map(({ heap }) => heap()))).reduce((sum, heap) => sum + heap, 0)
 
+/** Starts runs until a number of runs waits for a person, and until they have left their runners. */
+const waiting = async (cluster: Cluster, runs: ReadonlyArray<string>, count: number) => {
+  await at(
+    cluster,
+    Effect.forEach(runs, (runId) => Kernel.submit(agent, "go", { runId }), { concurrency: 20 })
+  )
+  for (;;) {
+    const heads = await Effect.runPromise(cluster.store.list({ status: ["waiting"], roots: true }))
+    if (heads.length === count) break
+    await sleep(200)
+  }
+  await sleep(20_000)
+}
+
 /** The cost of runs that do nothing. */
 const idle = () =>
   withCluster(quick, async (cluster, machines) => {
-    // What the first runs leave behind is no cost of the runs that follow.
-    await at(
-      cluster,
-      Effect.forEach(ids("warm", 100), (runId) => Kernel.run(agent, "go", { runId }), { concurrency: 20 })
-    )
-    await sleep(45_000)
-    const empty = { heap: await heaps(machines), queries: await queries(cluster) }
-    const waiting = ids("ask", 1_000)
-    await at(
-      cluster,
-      Effect.forEach(waiting, (runId) => Kernel.submit(agent, "go", { runId }), { concurrency: 20 })
-    )
-    for (;;) {
-      const heads = await Effect.runPromise(cluster.store.list({ status: ["waiting"], roots: true }))
-      if (heads.length === waiting.length) break
-      await sleep(200)
-    }
-    await sleep(45_000)
+    const emptyQueriesPerSecond = await queries(cluster)
+    // The code that the first runs compile is no cost of the runs that follow. The heap grows until the second thousand.
+    await waiting(cluster, ids("askwarm", 3_000), 3_000)
+    const warm = await heaps(machines)
+    await waiting(cluster, ids("ask", 1_000), 4_000)
     const asked = { heap: await heaps(machines), queries: await queries(cluster) }
     await ping(cluster, ids("idle", 10_000), 200)
     const resident = await heaps(machines)
@@ -152,23 +156,27 @@ const idle = () =>
     return {
       idleBytes: (resident - asked.heap) / 10_000,
       idleQueriesPerSecond: busy,
-      emptyQueriesPerSecond: empty.queries,
-      waitingBytes: (asked.heap - empty.heap) / waiting.length,
+      emptyQueriesPerSecond,
+      waitingBytes: (asked.heap - warm) / 1_000,
       waitingQueriesPerSecond: asked.queries
     }
   })
 
 const latencies = () =>
   withCluster({ ...quick, turns: 0 }, async (cluster) => {
+    const { commit } = await Bare.commits(cluster.url)
     const started = (await starts(cluster)).slice(10)
+    const message = await Bare.message()
     const live = await words(cluster)
     await ping(cluster, ids("m", 100), 10)
     const messages = await ping(cluster, Array.from({ length: 10 }, () => ids("m", 100)).flat(), 1)
     return {
-      startP50: quantile(started, 0.5),
-      messageP50: quantile(messages, 0.5),
-      liveP50: quantile(live, 0.5),
-      liveP99: quantile(live, 0.99)
+      commit,
+      message,
+      startP50: Bare.quantile(started, 0.5),
+      messageP50: Bare.quantile(messages, 0.5),
+      liveP50: Bare.quantile(live, 0.5),
+      liveP99: Bare.quantile(live, 0.99)
     }
   })
 
@@ -183,7 +191,10 @@ const parts: { readonly [name: string]: () => Promise<Partial<Figures>> } = { th
 const measured = async (names: ReadonlyArray<string>): Promise<Partial<Figures>> => {
   let figures: Partial<Figures> = {}
   for (const [name, part] of Object.entries(parts)) {
-    if (names.length === 0 || names.includes(name)) figures = { ...figures, ...(await part()) }
+    if (names.length > 0 && !names.includes(name)) continue
+    const began = performance.now()
+    figures = { ...figures, ...(await part()) }
+    console.error(`${name}: ${((performance.now() - began) / 1_000).toFixed(0)} s`)
   }
   return figures
 }
