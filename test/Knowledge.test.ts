@@ -51,6 +51,13 @@ describe("a document", () => {
     })
   )
 
+  it.effect("has no passage of a heading alone: it is cited with the section below it", () =>
+    Effect.gen(function* () {
+      const found = yield* passagesOf("a.md", "# Tea\n\n## Green\n\nSteep it.\n\n## Black\n\n### Hot\n\nBoil it.\n")
+      assert.deepStrictEqual(places(found), ["a.md:1-5 Tea > Green", "a.md:7-11 Tea > Black > Hot"])
+    })
+  )
+
   it.effect("of code is split between declarations, which name their passages", () =>
     Effect.gen(function* () {
       const body = Array.from({ length: 6 }, (_, n) => `  const step${n} = boil(${n})`).join("\n\n")

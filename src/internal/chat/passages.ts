@@ -37,13 +37,14 @@ const isText = /(?:^|[/\\])[^./\\]*$|\.(?:txt|text|rst|adoc|org|log)$/i
 
 // ---------------------------------------------------------------- units
 
-/** Blocks between blank lines. A fence is one block, and a heading begins a section. */
+/** Blocks between blank lines. A fence is one block, and a heading begins a section, except right below another one. */
 const markdown = (lines: ReadonlyArray<string>): ReadonlyArray<Unit> => {
   const units: Array<Unit> = []
   const headings: Array<string> = []
   let fence: string | undefined
   let from = 0
   let section = 0
+  let hasBody = true
   const close = (to: number) => {
     if (to > from) units.push({ from, to, section, heading: headings.filter((text) => text !== "").join(" > ") })
     from = to
@@ -61,8 +62,9 @@ const markdown = (lines: ReadonlyArray<string>): ReadonlyArray<Unit> => {
       headings.length = Math.min(headings.length, level - 1)
       while (headings.length < level - 1) headings.push("")
       headings.push(titleOf(line))
-      section++
+      if (hasBody) section++
     } else if (line.trim() === "") close(index + 1)
+    if (line.trim() !== "") hasBody = level === undefined
   }
   close(lines.length)
   return units
@@ -116,7 +118,8 @@ const packed = (lines: ReadonlyArray<string>, units: ReadonlyArray<Unit>, size: 
     const added = lines.slice(unit.from, unit.to).reduce((sum, line) => sum + line.length + 1, 0)
     const last = found.at(-1)
     if (last !== undefined && last.section === unit.section && length + added <= size) {
-      found[found.length - 1] = { ...last, to: unit.to, heading: last.heading === "" ? unit.heading : last.heading }
+      const isDeeper = last.heading === "" || unit.heading.startsWith(`${last.heading} > `)
+      found[found.length - 1] = { ...last, to: unit.to, heading: isDeeper ? unit.heading : last.heading }
       length += added
     } else {
       found.push(unit)
