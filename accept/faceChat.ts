@@ -1,4 +1,4 @@
-/** A person who chats: an answer that is drawn while it streams, and what stays of it. */
+/** A person who chats: an answer that is drawn while it streams, and what stays of it; questions that are asked again. */
 import type { Browser, Page } from "playwright-core"
 import { enter } from "./faceRuns.ts"
 import type { Office } from "./gallerySite.ts"
@@ -64,7 +64,38 @@ const kept = (browser: Browser, office: Office) =>
     return verdict(missing === 0, `${String(missing)} frames without it`)
   })
 
+const branches = (browser: Browser, office: Office) =>
+  attempt("a question is asked again and edited, and each variant keeps what followed it", async () => {
+    const page = await openChat(browser, office)
+    const answer = page.getByRole("button", { name: "Try again" })
+    await say(page, "Are seats free?")
+    await answer.waitFor()
+    await say(page, "What is stored of a run?")
+    await answer.nth(1).waitFor()
+    await answer.first().click()
+    await page.getByText("2 / 2").waitFor()
+    const after = await page.locator(".exchange").count()
+    await answer.waitFor()
+    await page.getByRole("button", { name: "Edit the question" }).click()
+    await page.getByLabel("Edited question").fill("What is stored of a run, in short?")
+    await page.getByRole("button", { name: "Ask this instead" }).click()
+    await page.getByText("3 / 3").waitFor()
+    await page.locator(".answer table").waitFor()
+    await picture(page, "face-branches")
+    await page.getByRole("button", { name: "Previous variant" }).click()
+    await page.getByText("2 / 3").waitFor()
+    await page.getByRole("button", { name: "Previous variant" }).click()
+    await page.locator(".exchange").nth(1).waitFor()
+    await page.reload()
+    await page.locator(".exchange").nth(1).waitFor()
+    const first = await page.locator(".bubble").allTextContents()
+    await page.close()
+    const pass = after === 1 && first.join("|") === "Are seats free?|What is stored of a run?"
+    return verdict(pass, `${after} question after the first was asked again; the first variant has ${first.length}`)
+  })
+
 export const chatLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await streamed(browser, office),
-  await kept(browser, office)
+  await kept(browser, office),
+  await branches(browser, office)
 ]

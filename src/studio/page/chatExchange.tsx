@@ -3,10 +3,11 @@
 import type { CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import { childRunId } from "../../Call.ts"
-import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
+import { ChatFoot } from "./chatFoot.tsx"
+import { ChatQuestion } from "./chatQuestion.tsx"
 import { QuestionCard } from "./questionCard.tsx"
 import { type Exchange, turnsOf } from "./chatStore.ts"
 import { type Spoken, spokenIn } from "./chatStream.ts"
@@ -32,20 +33,25 @@ interface Scope {
   readonly onMessage: Send
 }
 
-export const ChatExchange = ({ exchange, onMessage }: { exchange: Exchange; onMessage: Send }) => {
+interface ExchangeProps {
+  readonly exchange: Exchange
+  readonly onMessage: Send
+  /** Asks a text instead of the question. Absent while nothing can be asked. */
+  readonly onInstead: Send | undefined
+}
+
+export const ChatExchange = ({ exchange, onInstead, onMessage }: ExchangeProps) => {
   const { below, runId, state } = exchange
   const question = state.input.at(-1)
   return (
     <article class="exchange">
-      {question !== undefined && <Question message={question} runId={runId} />}
+      {question !== undefined && <ChatQuestion message={question} runId={runId} onEdit={onInstead} />}
       <RunBody state={state} scope={{ rootRunId: runId, below, onMessage }} />
       {spokenIn(state).map((spoken) => (
         <Streaming key={spoken.turn} spoken={spoken} isRunning={state.status.type === "running"} />
       ))}
       {state.status.type === "cancelled" && <p class="quiet">stopped</p>}
-      <a class="quiet" href={runAddress(runId)}>
-        open the run
-      </a>
+      <ChatFoot exchange={exchange} onAgain={onInstead && (() => onInstead(wordsOf(question)))} />
     </article>
   )
 }
@@ -67,22 +73,6 @@ const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
       ))}
     <Failure status={statusOf(state.status)} />
   </>
-)
-
-const Question = ({ message, runId }: { message: Message; runId: string }) => (
-  <div class="bubble">
-    {message.content.map((part, index) =>
-      part.type === "text" ? (
-        <span key={index}>{part.text}</span>
-      ) : isMedia(part) && part.fileId !== undefined ? (
-        <Preview key={index} id={part.fileId} part={part} runId={runId} />
-      ) : (
-        <span key={index} class="badge">
-          {part.type}
-        </span>
-      )
-    )}
-  </div>
 )
 
 const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {

@@ -3,13 +3,23 @@
 import { signal } from "@preact/signals"
 import { childRunId } from "../../Call.ts"
 import type { RunState, Turn } from "../../RunState.ts"
+import { type Choices, choose, runIdOf, writeChoices } from "./chatBranches.ts"
 import { forgetSpoken, listenTo } from "./chatStream.ts"
 import { Journal } from "./journal.ts"
-import { attempt, data } from "./pageStore.ts"
+import { isMedia } from "./mediaTab.tsx"
+import { attempt, data, setQuery } from "./pageStore.ts"
 import { Refused } from "./source.ts"
 
+interface Place {
+  /** The number of the question in the conversation. */
+  readonly place: number
+  readonly variant: number
+  /** How many variants the question has. */
+  readonly variants: number
+}
+
 /** One question of the conversation, and the run that answers it. */
-export interface Exchange {
+export interface Exchange extends Place {
   readonly runId: string
   readonly state: RunState
   /** The runs below it, by their ids. */
@@ -19,30 +29,57 @@ export interface Exchange {
 export const exchanges = signal<ReadonlyArray<Exchange>>([])
 export const files = signal<ReadonlyArray<File>>([])
 
-/**
- * Returns the id of a run of a conversation. It includes the conversation, so that a list of runs is a list of
- * conversations.
- */
-export const runIdOf = (conversation: string, index: number): string => `chat.${conversation}.${index}`
-
-export const conversationOf = (runId: string): string | undefined => /^chat\.([\w-]+)\.1$/.exec(runId)?.[1]
-
 let leave: () => void = () => undefined
 let journals = new Map<string, Journal>()
 
-/** Reads a conversation, and follows its last run. */
-export const openConversation = async (conversation: string): Promise<void> => {
+let opened = ""
+
+/** Reads a conversation, and follows its last run. Where no variant is chosen, the last one is shown. */
+export const openConversation = async (conversation: string, wanted: Choices): Promise<void> => {
   closeConversation()
-  journals = new Map()
-  exchanges.value = []
-  forgetSpoken()
-  for (let index = 1; ; index++) {
-    const exchange = await exchangeOf(runIdOf(conversation, index))
-    if (exchange === undefined) break
-    exchanges.value = [...exchanges.value, exchange]
+  if (!opened.startsWith(`${conversation} `)) {
+    journals = new Map()
+    exchanges.value = []
+    forgetSpoken()
   }
-  const last = exchanges.value.at(-1)
-  if (last !== undefined && !isOver(last)) follow(last.runId)
+  const opening = `${conversation} ${writeChoices(wanted)}`
+  opened = opening
+  const found: Array<Exchange> = []
+  let choices: Choices = new Map()
+  for (let place = 1; ; place++) {
+    const variants = await variantsAt(conversation, choices, place)
+    if (variants === 0) break
+    const variant = Math.min(wanted.get(place) ?? variants, variants)
+    choices = choose(choices, place, variant)
+    const exchange = await exchangeOf(runIdOf(conversation, choices, place), { place, variant, variants })
+    if (exchange !== undefined) found.push(exchange)
+  }
+  if (opened !== opening) return
+  exchanges.value = found
+  const last = found.at(-1)
+  if (last !== undefined && !isOver(last)) follow(last)
+}
+
+/** Returns how many variants of a place there are. */
+const variantsAt = async (conversation: string, choices: Choices, place: number): Promise<number> => {
+  for (let variant = 1; ; variant++) {
+    const runId = runIdOf(conversation, choose(choices, place, variant), place)
+    if ((await ifFound(() => data().records(runId, 0, 1))) === undefined) return variant - 1
+  }
+}
+
+/** Returns the way through the conversation that is shown. */
+export const choicesIn = (until = Infinity): Choices =>
+  new Map(exchanges.value.flatMap(({ place, variant }) => (place < until ? [[place, variant]] : [])))
+
+/** Returns undefined for what does not exist. */
+const ifFound = async <A>(read: () => Promise<A>): Promise<A | undefined> => {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof Refused && error.status === 404) return undefined
+    throw error
+  }
 }
 
 export const closeConversation = (): void => leave()
@@ -50,24 +87,20 @@ export const closeConversation = (): void => leave()
 const isOver = ({ state }: Exchange): boolean => state.status.type === "completed" || state.status.type === "cancelled"
 
 /** Reads the new records of a journal. Returns undefined for a run that does not exist. */
-const stateOf = async (runId: string): Promise<RunState | undefined> => {
-  const journal = journals.get(runId) ?? new Journal()
-  journals.set(runId, journal)
-  try {
+const stateOf = (runId: string): Promise<RunState | undefined> =>
+  ifFound(async () => {
+    const journal = journals.get(runId) ?? new Journal()
+    journals.set(runId, journal)
     for (;;) {
       const { records, revision } = await data().records(runId, journal.revision, 2_000)
       journal.add(records)
       if (records.length === 0 || journal.revision >= revision) return journal.stateAt(journal.revision)
     }
-  } catch (error) {
-    if (error instanceof Refused && error.status === 404) return undefined
-    throw error
-  }
-}
+  })
 
 const deepest = 4
 
-const exchangeOf = async (runId: string): Promise<Exchange | undefined> => {
+const exchangeOf = async (runId: string, { place, variant, variants }: Place): Promise<Exchange | undefined> => {
   const state = await stateOf(runId)
   if (state === undefined) return undefined
   const below = new Map<string, RunState>()
@@ -81,7 +114,7 @@ const exchangeOf = async (runId: string): Promise<Exchange | undefined> => {
     }
   }
   await descend(state, 1)
-  return { runId, state, below }
+  return { place, variant, variants, runId, state, below }
 }
 
 /** Returns the turns of a run, including the open one. */
@@ -92,28 +125,55 @@ export const turnsOf = ({ currentTurn, turns }: RunState): ReadonlyArray<Turn> =
 export const childrenOf = ({ completed, inFlight, turnId }: Turn): ReadonlyArray<string> =>
   [...completed, ...inFlight].flatMap((call) => childRunId(turnId, call) ?? [])
 
-/** Sends a question with the chosen files. */
-export const send = async (agent: string, conversation: string, text: string): Promise<void> => {
-  const runId = runIdOf(conversation, exchanges.value.length + 1)
-  const media = await Promise.all(files.value.map((file) => data().upload(runId, file)))
+/** Sends a question with the chosen files; or one instead of an earlier one, with the files of that one. */
+export const send = async (agent: string, conversation: string, text: string, instead?: Exchange): Promise<void> => {
+  const place = instead?.place ?? exchanges.value.length + 1
+  const variants = (instead?.variants ?? 0) + 1
+  const choices = choose(choicesIn(place), place, variants)
+  const runId = runIdOf(conversation, choices, place)
+  const sent = instead === undefined ? files.value : await filesOf(instead)
+  const media = await Promise.all(sent.map((file) => data().upload(runId, file)))
   // A stopped or failed question has no messages for the history.
-  const answered = exchanges.value.filter(({ state }) => state.status.type === "completed")
+  const answered = exchanges.value.filter((one) => one.place < place && one.state.status.type === "completed")
   const history = (await Promise.all(answered.map((one) => data().messages(one.runId)))).flat()
   const parts = media.map(({ id, kind, mimeType }) => ({ type: kind, file_id: id, media_type: mimeType }))
   await data().start({ agent, runId, history, input: [{ type: "text", text }, ...parts] })
+  if (instead !== undefined) return setQuery("line", writeChoices(choices))
   files.value = []
-  await refresh(runId)
-  follow(runId)
+  const at = { runId, place, variant: 1, variants }
+  await refresh(at)
+  follow(at)
 }
 
-const refresh = async (runId: string): Promise<void> => {
-  const exchange = await exchangeOf(runId)
+/** Reads the files of a question, which another run needs as its own. */
+const filesOf = ({ runId, state }: Exchange): Promise<ReadonlyArray<File>> =>
+  Promise.all(
+    (state.input.at(-1)?.content ?? []).flatMap((part) => {
+      if (!isMedia(part) || part.fileId === undefined) return []
+      const { fileId, mediaType = "application/octet-stream" } = part
+      return [fileAt(data().mediaUrl(runId, fileId), fileId, mediaType)]
+    })
+  )
+
+const fileAt = async (url: string, name: string, type: string): Promise<File> => {
+  const response = await fetch(url)
+  if (!response.ok) throw new Refused(response.status, `the file ${name} is gone`)
+  return new File([await response.blob()], name, { type })
+}
+
+interface At extends Place {
+  readonly runId: string
+}
+
+const refresh = async (at: At): Promise<void> => {
+  const exchange = await exchangeOf(at.runId, at)
   if (exchange === undefined) return
-  const at = exchanges.value.findIndex((one) => one.runId === runId)
-  exchanges.value = at === -1 ? [...exchanges.value, exchange] : exchanges.value.with(at, exchange)
+  const index = exchanges.value.findIndex(({ runId }) => runId === at.runId)
+  exchanges.value = index === -1 ? [...exchanges.value, exchange] : exchanges.value.with(index, exchange)
 }
 
-const follow = (runId: string): void => {
+const follow = (at: At): void => {
+  const { runId } = at
   closeConversation()
   let isGone = false
   let isReading = false
@@ -126,7 +186,7 @@ const follow = (runId: string): void => {
     isReading = true
     do {
       isBehind = false
-      await attempt(() => refresh(runId))
+      await attempt(() => refresh(at))
     } while (isBehind && !isGone)
     isReading = false
   }

@@ -3,19 +3,21 @@
 import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import { ChatExchange } from "./chatExchange.tsx"
-import { closeConversation, conversationOf, exchanges, files, openConversation, send } from "./chatStore.ts"
-import { attempt, canChange, data, go, info } from "./pageStore.ts"
+import { conversationOf, readChoices } from "./chatBranches.ts"
+import { closeConversation, type Exchange, exchanges, files, openConversation, send } from "./chatStore.ts"
+import { attempt, canChange, data, go, info, place } from "./pageStore.ts"
 import { readRuns, runs } from "./runsStore.ts"
 
 const newId = () => crypto.randomUUID().slice(0, 8)
 
 export const ChatView = ({ agent, conversation }: { agent: string; conversation: string }) => {
+  const line = place.value.query.get("line") ?? ""
   useEffect(() => {
     if (agent !== "" && conversation === "") go(chatAddress(agent, newId()))
-    else if (conversation !== "") void attempt(() => openConversation(conversation))
+    else if (conversation !== "") void attempt(() => openConversation(conversation, readChoices(line)))
     void attempt(readRuns)
     return closeConversation
-  }, [agent, conversation])
+  }, [agent, conversation, line])
   if (info.value.agents.length === 0) return <NoAgent />
   return (
     <div class="chat">
@@ -47,6 +49,7 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
     watcher.observe(content)
     return () => watcher.disconnect()
   }, [])
+  const canAsk = canChange.value && !isUnderWay(exchanges.value.at(-1))
   const onMessage = (text: string) => void attempt(() => send(agent, conversation, text))
   return (
     <div
@@ -58,7 +61,12 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
     >
       <div>
         {exchanges.value.map((exchange) => (
-          <ChatExchange key={exchange.runId} exchange={exchange} onMessage={onMessage} />
+          <ChatExchange
+            key={exchange.runId}
+            exchange={exchange}
+            onMessage={onMessage}
+            onInstead={canAsk ? (text) => void attempt(() => send(agent, conversation, text, exchange)) : undefined}
+          />
         ))}
         {count === 0 && <p class="empty">Ask {agent} something.</p>}
       </div>
@@ -137,13 +145,15 @@ const Conversations = ({ agent, conversation }: { agent: string; conversation: s
   </>
 )
 
+const isUnderWay = (last: Exchange | undefined) =>
+  last?.state.status.type === "running" || last?.state.status.type === "paused"
+
 const Composer = ({ agent, conversation }: { agent: string; conversation: string }) => {
   const text = useSignal("")
   const last = exchanges.value.at(-1)
-  const isUnderWay = last !== undefined && (last.state.status.type === "running" || last.state.status.type === "paused")
   const submit = async (event: Event) => {
     event.preventDefault()
-    if (text.value.trim() === "" || isUnderWay) return
+    if (text.value.trim() === "" || isUnderWay(last)) return
     if (!(await attempt(() => send(agent, conversation, text.value)))) return
     // The first message adds the conversation to the list.
     if (exchanges.value.length === 1) void attempt(readRuns)
@@ -173,7 +183,7 @@ const Composer = ({ agent, conversation }: { agent: string; conversation: string
             {file.name}
           </span>
         ))}
-        {isUnderWay ? (
+        {last !== undefined && isUnderWay(last) ? (
           <button type="button" data-key="s" onClick={() => void attempt(() => data().cancel(last.runId))}>
             stop
           </button>
