@@ -90,6 +90,9 @@ export const programs = async (): Promise<ReadonlyArray<Line>> => [
     "test/http/external.test.ts",
     "test/http/agExternal.test.ts"
   ]),
+  existing("background calls: results, lists, cancellation, questions, forks and replays", [
+    "test/agents/background.test.ts"
+  ]),
   existing("an agent continues until a check accepts its answer, within its turns and its budget", [
     "test/kernel/goals.test.ts"
   ]),

@@ -173,6 +173,11 @@ export interface Agent<
   /** Maximum number of tasks of a workflow that run at once. Default: 8. */
   readonly taskConcurrency: number
   /**
+   * Whether the agents that call it may do so in the background, with the parameter `background` of the call: the call
+   * returns an id at once, and the answer arrives as a message of a later turn. Default: false.
+   */
+  readonly background: boolean
+  /**
    * Options for generating replies, such as the temperature. Default: the vendor's defaults (Anthropic: 4096 tokens).
    */
   readonly generation: Generation
@@ -268,6 +273,7 @@ export interface Options<
         | "grammar"
         | "concurrency"
         | "taskConcurrency"
+        | "background"
         | "maxRepeats"
         | "generation"
         | "budget"
@@ -477,6 +483,7 @@ export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unk
     grammar: options.grammar ?? false,
     concurrency: options.concurrency ?? 1,
     taskConcurrency: options.taskConcurrency ?? 8,
+    background: options.background ?? false,
     maxRepeats: options.maxRepeats,
     generation: options.generation ?? Generations.empty,
     budget: options.budget ?? {},

@@ -158,6 +158,14 @@ const encoded = (text: string): string =>
       ).join("")
 
 /**
+ * Returns the short id by which a model names a background call: that of its child run, without the run that called it.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const backgroundId = ({ callId }: Pick<Call, "callId">): string => callId.split(":").slice(-1).join("")
+
+/**
  * Sorts results, which arrive as calls finish, into the order of the batch.
  *
  * @category converting
@@ -196,6 +204,19 @@ export const render = (
   }
   if (note !== undefined) messages.push(corrective(note))
   return messages
+}
+
+/**
+ * Returns the message that shows the result of a background call to the model, in both dialects.
+ *
+ * @category rendering
+ * @since 0.1.0
+ */
+export const arrived = (result: CallResult): Message => {
+  const { error, name, output = [] } = result
+  const type = error === undefined ? "result" : "error"
+  const head = `<block type="${type}" name="${Blocks.attribute(name ?? "")}" id="${Blocks.attribute(backgroundId(result))}">`
+  return userMessage(`${head}${Blocks.escape(error?.message ?? textOfParts(output))}</block>`, output)
 }
 
 /**

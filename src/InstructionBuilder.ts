@@ -215,6 +215,23 @@ export const loop = (repeats: number): string =>
   `You asked for the same thing ${repeats} times and got the same result each time. It was not done again. Do something else, or answer with what you know.`
 
 /**
+ * What a call in the background does, for its description.
+ *
+ * @category sections
+ * @since 0.1.0
+ */
+export const background = "returns an id at once, and its result arrives as a later message"
+
+/**
+ * Returns the result of a call that works in the background.
+ *
+ * @category correctives
+ * @since 0.1.0
+ */
+export const inBackground = (id: string): string =>
+  `It works in the background as '${id}'. Its result arrives as a message: do not wait for it and do not ask for it again.`
+
+/**
  * Returns the corrective for an answer that does not fit the output schema of the agent.
  *
  * @category correctives

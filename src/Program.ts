@@ -45,7 +45,7 @@ export { CallFailed, Program, ProgramChanged, ProgramFailed, ProgramImpure }
  * @since 0.1.0
  */
 export interface Options<Input extends Codec, Output extends Codec, S, Members, R> extends Partial<
-  Pick<Agents.Options<never>, "budget" | "spawn" | "protocols">
+  Pick<Agents.Options<never>, "background" | "budget" | "spawn" | "protocols">
 > {
   /** Its purpose, for agents that call it. */
   readonly description?: string | undefined

@@ -65,7 +65,7 @@ export const storedFor = (
   )
 
 /**
- * Returns the stored children of an open turn by id: tasks of its plan, and called agents.
+ * Returns the stored children of a run by id: tasks of the plan of its open turn, called agents, and background calls.
  *
  * A pending task may also have a run, if a process resumed it and died before it stored the launch.
  *
@@ -74,13 +74,14 @@ export const storedFor = (
  */
 export const storedTasks = Effect.fnUntraced(function* (
   store: RunStoreShape,
-  { currentTurn, rootRunId, status }: RunState
+  { background = none, currentTurn, rootRunId, status }: RunState
 ): Effect.fn.Return<ReadonlyMap<string, RunState>, StoreError> {
   const found = new Map<string, RunState>()
-  if (currentTurn === undefined || status.type === "completed") return found
-  const idsOf = (calls: ReadonlyArray<Call>) => calls.flatMap((call) => childRunId(currentTurn.turnId, call) ?? none)
-  let children = idsOf(currentTurn.inFlight)
-  const pending = idsOf(currentTurn.pending)
+  if (status.type === "completed") return found
+  const { inFlight = none, pending: open = none, turnId = "" } = currentTurn ?? {}
+  const idsOf = (calls: ReadonlyArray<Call>) => calls.flatMap((call) => childRunId(turnId, call) ?? none)
+  let children = idsOf(background.concat(inFlight))
+  const pending = idsOf(open)
   if (pending.length > 0) {
     // Most tasks of a plan were never started, so the tree is listed once.
     const known = new Set((yield* store.list({ rootRunId })).map(({ runId }) => runId))

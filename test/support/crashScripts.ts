@@ -91,6 +91,13 @@ const refunds = member("refunds", { agents: [clerk] })
 const billing = agent("billing", { model: { ...model, id: "billing" }, dialect: "blocks" })
 const desk = member("desk", { agents: [billing, refunds], concurrency: 2 })
 
+/** A lead whose clerk works in the background, for longer than the lead has something to say. */
+const backClerk = member("clerk", { background: true })
+const lead = member("lead", { agents: [backClerk] })
+const clerkInBackground: MockProvider.Reply = {
+  calls: [{ id: "ask-clerk", name: "clerk", params: { input: "do it", background: true } }]
+}
+
 const confirmsPay = Policy.layer((call) =>
   Effect.succeed(call.name === "pay" ? Policy.confirm("it costs") : Policy.allowed)
 )
@@ -108,6 +115,15 @@ export const subjects = (): ReadonlyArray<CrashMatrix.Subject> => [
       skills,
       speaks([three, "done"]),
       Policy.layer((call) => Effect.succeed(call.name === "pay" ? Policy.confirm("it costs") : Policy.allowed))
+    )
+  },
+  {
+    name: "background",
+    agent: lead,
+    input: "go",
+    layer: Layer.merge(
+      skills,
+      voices({ lead: [clerkInBackground, "I wait.", one, "done"], clerk: [calls(["call-s", "send"]), one, "paid"] })
     )
   },
   {

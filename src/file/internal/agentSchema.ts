@@ -26,6 +26,7 @@ const words: { readonly [K in keyof typeof Config.fields]: string } = {
   grammar: "Whether replies are constrained by the grammar of the dialect, with providers that support it",
   concurrency: "Calls of one reply that may run at once",
   task_concurrency: "Tasks of a workflow that may run at once",
+  background: "Whether agents that call it may do so in the background",
   max_repeats: "How often the same calls may give the same results in a row",
   temperature: "The sampling temperature",
   max_tokens: "Maximum length of a reply in tokens",

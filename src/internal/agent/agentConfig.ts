@@ -93,6 +93,7 @@ export const Config = Schema.Struct({
   grammar: Schema.optionalKey(Schema.Boolean),
   concurrency: Schema.optionalKey(atLeast(1)),
   task_concurrency: Schema.optionalKey(atLeast(1)),
+  background: Schema.optionalKey(Schema.Boolean),
   max_repeats: Schema.optionalKey(atLeast(1)),
   temperature: Schema.optionalKey(amount),
   max_tokens: Schema.optionalKey(atLeast(1)),
@@ -127,6 +128,7 @@ type SameFields = CamelFields<
     | "grammar"
     | "concurrency"
     | "task_concurrency"
+    | "background"
     | "max_repeats"
     | "context_window"
     | "reserved_output_tokens"
@@ -357,6 +359,7 @@ const optionalSettings = [
   "grammar",
   "concurrency",
   "taskConcurrency",
+  "background",
   "maxRepeats",
   "contextWindow",
   "reservedOutputTokens"

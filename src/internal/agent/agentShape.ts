@@ -71,6 +71,7 @@ const settings: ReadonlyArray<readonly [path: string, expected: string, test: Te
   ["maxSteps", "a number", isNumber],
   ["concurrency", "a number", isNumber],
   ["taskConcurrency", "a number", isNumber],
+  ["background", "true or false", isFlag],
   ["maxRepeats", "a number", number],
   ["contextWindow", "a number", number],
   ["reservedOutputTokens", "a number", isNumber],

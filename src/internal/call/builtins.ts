@@ -1,5 +1,5 @@
 /**
- * The builtin commands /skills, /workflow, /tasks and /protocols, and the native search of skills. Allow lists do not
+ * The builtin commands /skills, /workflow, /tasks, /calls and /protocols, and the native tools like them. Allow lists do not
  * apply to them, and all but the searches ignore their content.
  */
 
@@ -7,20 +7,23 @@ import * as Effect from "effect/Effect"
 import * as Calls from "../../Call.ts"
 import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import * as Plan from "../../Plan.ts"
-import type { Json } from "../../kit/json.ts"
+import { isJsonObject, type Json, requestOf } from "../../kit/json.ts"
 import {
   agentNames,
   answerSearch,
   answerSkills,
+  isCallList,
   isSearch,
   visibleProtocols,
   visibleSkills
 } from "../model/permissions.ts"
 import type { Run } from "../run/run.ts"
+import { cancelCall, listed } from "./background.ts"
 
 /** Runs a builtin and returns its text. Fails if there is no builtin with this name. */
 export const builtin = (run: Run, command: string, input: Json): Effect.Effect<string, "unknown"> => {
   if (isSearch(run, command)) return Effect.map(visibleSkills(run), (skills) => answerSearch(skills, input))
+  if (command === "/calls" || isCallList(run, command)) return openCalls(run, input)
   switch (command) {
     case "/skills":
       return Effect.map(visibleSkills(run), (skills) => answerSkills(run, skills, input))
@@ -35,6 +38,12 @@ export const builtin = (run: Run, command: string, input: Json): Effect.Effect<s
     default:
       return Effect.fail("unknown")
   }
+}
+
+/** Lists the background calls, or cancels the one that is named. A block says `cancel` and the id. */
+const openCalls = (run: Run, input: Json) => {
+  const named = isJsonObject(input) ? input["cancel"] : /^\s*cancel\s+(\S+)\s*$/.exec(requestOf(input))?.[1]
+  return typeof named === "string" ? cancelCall(run, named) : Effect.sync(() => listed(run))
 }
 
 const workflow = (agents: ReadonlyArray<string>): string =>

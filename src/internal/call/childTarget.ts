@@ -18,7 +18,7 @@ import { type Json, jsonObject } from "../../kit/json.ts"
 import { spentBy } from "../state/state.ts"
 import { childRunId } from "../../Call.ts"
 import { TimedOut, explain, short } from "../skill/failureText.ts"
-import { type Callable, type Child, type Run, type TaskError, isTaskError, currentTurn } from "../run/run.ts"
+import { type Callable, type Child, type Run, type TaskError, isTaskError } from "../run/run.ts"
 import * as Budget from "../run/treeBudget.ts"
 import type { Target } from "./targets.ts"
 
@@ -127,7 +127,7 @@ const startChild = (run: Run, call: Call, child: Child): Effect.Effect<CallResul
   )
 }
 
-const idOf = (run: Run, call: Call): string => childRunId(currentTurn(run).turnId, call) ?? call.callId
+const idOf = ({ state }: Run, call: Call): string => childRunId(state.currentTurn?.turnId ?? "", call) ?? call.callId
 
 /**
  * Returns whether an error concerns the run. An exhausted budget does only if it is the run's own; that of a called

@@ -15,10 +15,10 @@ import * as Contents from "../../Content.ts"
 import type { Content } from "../../Content.ts"
 import { RunPaused } from "../../KernelError.ts"
 import * as Plan from "../../Plan.ts"
-import type { Delta, Stop } from "../../RunState.ts"
+import type { Delta } from "../../RunState.ts"
 import * as TaskScheduler from "../../TaskScheduler.ts"
 import type * as Usage from "../../Usage.ts"
-import { type Json, isJsonObject } from "../../kit/json.ts"
+import { isJsonObject } from "../../kit/json.ts"
 import { emit } from "../run/publish.ts"
 import { type CallsError, type HookError, type Run, carry, now, currentTurn, isRecovered } from "../run/run.ts"
 import * as Budget from "../run/treeBudget.ts"
@@ -28,6 +28,7 @@ import { type AskingResult, isAsking } from "./callAsks.ts"
 import { effectsOf } from "../policy/callEffects.ts"
 import { ask, defer, deferred, hookArgs, pause, stopDeferred } from "../run/askHooks.ts"
 import { taskTarget } from "./childTarget.ts"
+import { questionsOf, type Waits } from "./pauses.ts"
 import { commit, flush, manyRecords, record } from "../run/commit.ts"
 import { send } from "./dispatch.ts"
 import { questionMetadata } from "./review.ts"
@@ -40,9 +41,6 @@ type Beside = (
   call: Call,
   body: Effect.Effect<CallResult | undefined, CallsError>
 ) => Effect.Effect<CallResult | undefined, CallsError>
-
-/** Calls that wait for a person, themselves or in their child run, by id. */
-type Waits = ReadonlyMap<string, RunPaused>
 
 /** Runs calls concurrently. A stop that a hook or a child requests takes effect once all have ended. */
 export const together = Effect.fnUntraced(function* (
@@ -116,30 +114,6 @@ const returning = (asking: ReadonlyArray<AskingResult>): Delta => {
     asked: asking.map(({ asks }) => asks),
     ...(spent === undefined ? {} : { spent })
   }
-}
-
-/** Returns the pause of a run whose children wait, with their questions in the order of the calls. */
-const questionsOf = (order: ReadonlyArray<string>, waits: Waits): Stop | undefined =>
-  order.reduce<Stop | undefined>((stop, callId) => {
-    const waiting = waits.get(callId)
-    return waiting === undefined ? stop : alsoAsking(stop, waiting)
-  }, undefined)
-
-/** Adds the questions of a child to a pause with the same reason. */
-const alsoAsking = (before: Stop | undefined, { metadata, reason }: RunPaused): Stop =>
-  before === undefined
-    ? { type: "pause", reason, metadata }
-    : before.type === "pause" && before.reason === reason
-      ? { ...before, metadata: joined(before.metadata ?? null, metadata) }
-      : before
-
-const joined = (a: Json, b: Json): Json => {
-  if (!isJsonObject(a) || !isJsonObject(b)) return a
-  const lists = Object.entries(b).flatMap(([key, value]) => {
-    const known = a[key]
-    return Array.isArray(known) && Array.isArray(value) ? [[key, [...known, ...value]] as const] : []
-  })
-  return { ...a, ...Object.fromEntries(lists) }
 }
 
 /** Stores the result of one of several calls and asks its hook. A call without a result stays in flight. */

@@ -40,6 +40,8 @@ export interface Surroundings {
   readonly parts: boolean
   /** Returns the messages that the host sends to the root run before its next turn. */
   readonly steering: () => ReadonlyArray<Message>
+  /** Returns the background calls whose results the next turn of a run receives. Default: those that have ended. */
+  readonly awaited?: ((runId: string) => ReadonlyArray<string>) | undefined
   /** The run before this process, whose usage counts towards its budget. */
   readonly before: RunState | undefined
   /** Receives the events of the run and of the runs below it. */
@@ -106,7 +108,9 @@ const surrounded = (environment: Environment, outside: Surroundings): Environmen
   signal: undefined,
   steering: {
     isWaiting: () => outside.steering().length > 0,
-    look: Effect.sync(() => ({ messages: outside.steering(), take: () => {} }))
+    look: Effect.sync(() => ({ messages: outside.steering(), take: () => {} })),
+    arrival: Effect.never,
+    awaited: outside.awaited
   },
   budget: Budget.make(
     environment.agent.budget,

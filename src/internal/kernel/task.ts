@@ -20,7 +20,6 @@ import { drive } from "../loop/loop.ts"
 import { proveOwnership } from "../call/aroundCall.ts"
 import { childRunId } from "../../Call.ts"
 import type { Child, DriveError, EndError, Environment, MemberError, Run } from "../run/run.ts"
-import { currentTurn } from "../run/run.ts"
 import type { Resumption } from "../../RunOptions.ts"
 import * as Budget from "../run/treeBudget.ts"
 import { create, traced } from "./start.ts"
@@ -82,7 +81,7 @@ export const respawner =
       ? continued(resume, spawn, parent, call, child, how, resumes)
       : spawn(parent, call, child)
 
-const idOf = (parent: Run, call: Call): string => childRunId(currentTurn(parent).turnId, call) ?? call.callId
+const idOf = ({ state }: Run, call: Call): string => childRunId(state.currentTurn?.turnId ?? "", call) ?? call.callId
 
 /**
  * Returns the environment of a child: its own agent and limits inside those of its parent. `state` is its stored state,

@@ -15,6 +15,7 @@ import { isAsking } from "../call/callAsks.ts"
 import { commit, flush, manyRecords, record } from "../run/commit.ts"
 import { pauseAsking, recordResult, runWorkflow, together } from "../call/concurrentCalls.ts"
 import { dispatch } from "../call/dispatch.ts"
+import { startInBackground } from "../call/inBackground.ts"
 import { accept, needsReview, pauseReason, questionMetadata, review } from "../call/review.ts"
 import { type CallsError, type Run, currentTurn, isRecovered, unlessStopped } from "../run/run.ts"
 import * as Budget from "../run/treeBudget.ts"
@@ -69,7 +70,11 @@ function* launchAccepted(run: Run): Effect.fn.Return<void, CallsError> {
   const asksAgents = batch.some(({ kind }) => kind === "agent")
   if (second === undefined && !asksAgents) return yield* launchAlone(run, first)
   const all = together(run, (beside) =>
-    Effect.forEach(batch, (call) => beside(call, dispatch(run, call)), { concurrency, discard: true })
+    Effect.forEach(
+      batch,
+      (call) => beside(call, call.background ? startInBackground(run, call) : dispatch(run, call)),
+      { concurrency, discard: true }
+    )
   )
   yield* asksAgents ? Budget.lending(run.budget, run.state.depth, all) : all
 }

@@ -7,6 +7,8 @@
 
 import * as Effect from "effect/Effect"
 import type { StopError } from "../../KernelError.ts"
+import { endBackground, settled } from "../call/background.ts"
+import { continueInBackground } from "../call/inBackground.ts"
 import { isReviewed, reviewAll } from "../call/review.ts"
 import { preparePrompt } from "../model/buildPrompt.ts"
 import { stopsAt } from "../run/askHooks.ts"
@@ -29,7 +31,8 @@ export const drive = Effect.fnUntraced(function* (first: Run): Effect.fn.Return<
   let run = first
   yield* driveOne(run)
   while (isHandedOver(run)) {
-    run = makeRun(yield* entered(run), run.state, undefined)
+    const { background } = run
+    run = { ...makeRun(yield* entered(run), run.state, undefined), background }
     yield* driveOne(run)
   }
   return run
@@ -43,14 +46,17 @@ const driveOne = (run: Run): Effect.Effect<void, DriveError> =>
     run.live.enter(rootRunId, runId, run)
     const limited = untilCancelled(run, withinDeadline(run, Effect.provideService(loop(run), CurrentRun, run)))
     return Effect.ensuring(
-      Effect.catchCause(limited, (cause) => stopped(run, cause)),
+      Effect.catchCause(Effect.ensuring(limited, endBackground(run)), (cause) => stopped(run, cause)),
       Effect.sync(() => run.live.leave(rootRunId, runId))
     )
   })
 
 const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {
   endIfDecided(run)
+  if (run.state.background !== undefined && run.state.status.type === "running") yield* continueInBackground(run)
   while (run.state.status.type === "running" && !isHandedOver(run)) yield* turn(run)
+  // A run comes to rest, or to another agent, once its calls have.
+  if (run.state.status.type !== "completed") yield* settled(run)
   yield* flush(run)
 })
 

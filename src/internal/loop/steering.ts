@@ -1,5 +1,5 @@
 /**
- * Steering: messages that a host sends to an active run.
+ * Steering: messages that arrive between two turns of an active run, from its host and from its background calls.
  */
 
 import * as Effect from "effect/Effect"
@@ -14,28 +14,38 @@ import * as Messages from "../../Message.ts"
 import { flush, record } from "../run/commit.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { listOf } from "../run/listeners.ts"
-import type { MediaError, Run, Steering } from "../run/run.ts"
+import type { MediaError, Run, Steering, TaskError } from "../run/run.ts"
+import { hasEnded, takeEnded } from "../call/background.ts"
 import type { Input } from "../../RunOptions.ts"
 
-/** Returns whether a message waits for this run. Tasks receive none. */
-export const isSteered = (run: Run): boolean =>
-  run.steering !== undefined && run.state.depth === 0 && run.steering.isWaiting()
+/** Returns whether a message waits for this run: one of the host, or the result of a background call. */
+export const isSteered = (run: Run): boolean => hasEnded(run) || isSent(run)
 
-/** Opens a turn with the waiting messages. They leave the queue once they are stored. */
+/** Tasks receive no messages of the host. */
+const isSent = ({ state, steering }: Run): boolean =>
+  steering !== undefined && state.depth === 0 && steering.isWaiting()
+
+/** Opens a turn with the waiting messages. Those of the host leave their queue once they are stored. */
 export const takeSteering = Effect.fnUntraced(function* (
   run: Run,
   turnId: string
-): Effect.fn.Return<void, FlushError | MediaError> {
-  const { steering } = run
-  if (steering === undefined) return
+): Effect.fn.Return<void, FlushError | MediaError | TaskError> {
   yield* flush(run)
-  const { messages, take } = yield* run.restore(steering.look)
-  record(run, { type: "turn_started", turnId, ...(messages.length === 0 ? {} : { steering: messages }) })
+  const ended = yield* takeEnded(run)
+  const { messages, take } = isSent(run) && run.steering !== undefined ? yield* run.restore(run.steering.look) : nothing
+  record(run, {
+    type: "turn_started",
+    turnId,
+    ...(messages.length === 0 ? {} : { steering: messages }),
+    ...(ended.length === 0 ? {} : { ended })
+  })
   const { revision } = run.state
   const stored = yield* Effect.exit(flush(run))
   if (Exit.isSuccess(stored) || (yield* isStored(run, revision))) take()
   yield* stored
 })
+
+const nothing = { messages: [], take: () => {} }
 
 /** Returns whether the store has our record although it reported a failure. False if the store cannot be read. */
 const isStored = ({ state, store, workerId }: Run, revision: number): Effect.Effect<boolean> =>
@@ -49,7 +59,17 @@ export const steeringOf = (
   queue: Queue.Dequeue<Input, unknown> | undefined,
   media: MediaStore.MediaStoreShape
 ): Steering | undefined =>
-  queue === undefined ? undefined : { isWaiting: () => Queue.sizeUnsafe(queue) > 0, look: look(queue, media) }
+  queue === undefined
+    ? undefined
+    : {
+        isWaiting: () => Queue.sizeUnsafe(queue) > 0,
+        look: look(queue, media),
+        // A queue that the host has ended brings nothing more.
+        arrival: Effect.matchCauseEffect(Queue.peek(queue), {
+          onFailure: () => Effect.never,
+          onSuccess: () => Effect.void
+        })
+      }
 
 /**
  * Reads the waiting messages and stores their media. A message whose media cannot be stored stays in the queue, and

@@ -14,7 +14,8 @@ import { clip } from "../../kit/text.ts"
 import type { Repair } from "../../RunModel.ts"
 import { extensionError } from "../errors/extensionError.ts"
 import { cutTurns, lastCorrective, lastText, turnLog } from "../state/state.ts"
-import { complete, hookArgs, obeyOnce, settle } from "../run/askHooks.ts"
+import { nextEnded, waiting } from "../call/background.ts"
+import { complete, hookArgs, obey, obeyOnce, settle } from "../run/askHooks.ts"
 import { flush, record } from "../run/commit.ts"
 import type { AskError, Run, StartError } from "../run/run.ts"
 import { currentTurn, drop } from "../run/run.ts"
@@ -41,7 +42,7 @@ export function* startTurn(run: Run): Effect.fn.Return<void, StartError> {
   // The loop of the other agent opens the turn.
   if (handOver(run)) return
   const turnId = `${run.state.runId}:t${turn}`
-  if (isSteered(run)) yield* takeSteering(run, turnId)
+  if (isSteered(run) || run.state.background !== undefined) yield* takeSteering(run, turnId)
   else record(run, { type: "turn_started", turnId })
 }
 
@@ -143,9 +144,14 @@ export function* endOrContinue(run: Run): Effect.fn.Return<void, StartError | Em
   if (control !== undefined && control.type !== "continue") return yield* obeyOnce(run, control)
   // A crash before the next turn is recorded must run the hook again.
   if (control !== undefined) drop(run, "settled")
-  // Messages sent during the last allowed turn stay in the queue.
-  const isAsked = control !== undefined || (isSteered(run) && turnLog(run.state).length < run.maxSteps)
-  if (isDone(run) && !isAsked) return yield* complete(run, "model_done")
+  // Messages that arrive during the last allowed turn are not received.
+  const isLast = turnLog(run.state).length >= run.maxSteps
+  if (isDone(run) && control === undefined && !isLast) yield* nextEnded(run)
+  const isAsked = control !== undefined || (isSteered(run) && !isLast)
+  if (isDone(run) && !isAsked) {
+    const stop = isLast ? undefined : waiting(run)
+    return yield* stop === undefined ? complete(run, "model_done") : obey(run, stop)
+  }
   const { emptyReplies } = run.state
   const spoiled = tooManySpoiled(run)
   if (spoiled !== undefined) return yield* spoiled

@@ -60,7 +60,12 @@ const meaningOf = (reply: Reply, rules: ReplyRules): Meaning => {
   if (isEmpty(reply) && !rules.takesEmpty) return ofNothing(rules)
   if (!rules.native) return ofBlocks(reply, rules)
   return reply.calls.length > 0
-    ? calling({ type: "tools" }, nativeCalls(reply, rules), rules.limits, [])
+    ? calling(
+        { type: "tools" },
+        nativeCalls(reply, rules).map((call) => placed(call, rules)),
+        rules.limits,
+        []
+      )
     : finished(reply.text, "final", rules, [])
 }
 
@@ -102,7 +107,7 @@ const ofBlocks = (reply: Reply, rules: ReplyRules): Meaning => {
       blocks.filter((block) => block.type === "final" || hasNoEffect(block, rules)),
       "only commands and protocol blocks ran"
     )
-    const calls = acts.map((block, index) => callOf(block, index, rules))
+    const calls = acts.map((block, index) => placed(callOf(block, index, rules), rules))
     const outcome = { type: "tools", ...noted(ignoredNote(ignored), refused, open) } as const
     return { ...calling(outcome, calls, rules.limits, facts), ...(ignored && { ignored }) }
   }
@@ -192,6 +197,13 @@ const callOf = (block: Block.Block, index: number, rules: ReplyRules): Call => {
     kind,
     review
   }
+}
+
+/** Takes the parameter `background` from the input of a call that may run in the background. */
+const placed = (call: Call, rules: ReplyRules): Call => {
+  if (!isJsonObject(call.input) || !rules.mayBackground(call.name ?? "")) return call
+  const { background, ...input } = call.input
+  return background === true ? { ...call, input, background } : background === false ? { ...call, input } : call
 }
 
 /** Returns whether a block has no effect: an unknown type, or a result or error, which only the kernel writes. */

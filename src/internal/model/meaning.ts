@@ -20,7 +20,16 @@ import { clip } from "../../kit/text.ts"
 import { type Answer, readAnswer } from "../run/readAnswer.ts"
 import { type Run, currentTurn } from "../run/run.ts"
 import { pausedText, turnLog } from "../state/state.ts"
-import { agentNames, canAct, isProtocol, isSearch, parametersOf, visibleProtocols } from "./permissions.ts"
+import {
+  agentNames,
+  canAct,
+  isCallList,
+  isProtocol,
+  isSearch,
+  mayBackground,
+  parametersOf,
+  visibleProtocols
+} from "./permissions.ts"
 
 /** The facts besides the reply itself that decide its meaning. */
 export interface ReplyRules {
@@ -37,6 +46,8 @@ export interface ReplyRules {
   readonly isProtocol: (type: string) => boolean
   /** Returns the kind of a call that is not a protocol, by its name. */
   readonly kindOf: (name: string) => CallKind
+  /** Returns whether the target of this name may be called in the background. */
+  readonly mayBackground: (name: string) => boolean
   /** The agents that tasks of a plan may name. */
   readonly agents: ReadonlyArray<string>
   /** Returns whether an earlier call of the run had this id. */
@@ -186,8 +197,13 @@ class RunRules implements ReplyRules {
   }
 
   kindOf(name: string): CallKind {
-    const isBuiltin = name.startsWith("/") || (this.native && isSearch(this.#run, name))
+    const isBuiltin =
+      name.startsWith("/") || (this.native && (isSearch(this.#run, name) || isCallList(this.#run, name)))
     return isBuiltin ? "builtin" : (this.#run.callables.get(name)?.kind ?? "skill")
+  }
+
+  mayBackground(name: string): boolean {
+    return mayBackground(this.#run, name)
   }
 
   isUsed(id: string): boolean {

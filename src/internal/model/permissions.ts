@@ -77,6 +77,12 @@ const allowsHosted =
     return Effect.map(run.restore(askPolicy(run.policy, call)), ({ _tag }) => _tag === "Allowed")
   }
 
+/** Returns whether a name is that of an agent which this one may call in the background. */
+export const mayBackground = ({ callables }: Run, name: string): boolean => {
+  const callable = callables.get(name)
+  return callable?.kind === "agent" && callable.agent.background
+}
+
 /** Returns the names of the agents that the agent may call. */
 export const agentNames = (run: Run): ReadonlyArray<string> =>
   Array.from(run.callables.values()).flatMap(({ agent, kind, skill }) =>
@@ -284,20 +290,31 @@ const searchTool = "search_skills"
 export const isSearch = (run: Run, name: string): boolean =>
   name === searchTool && Option.isNone(run.skills.find(name)) && !run.callables.has(name)
 
+/** The native tool that lists and cancels background calls. */
+const callList = "background_calls"
+
+/** Returns whether a native call lists background calls, and is not a skill or agent with the same name. */
+export const isCallList = (run: Run, name: string): boolean =>
+  name === callList &&
+  Array.from(run.callables.keys()).some((name) => mayBackground(run, name)) &&
+  Option.isNone(run.skills.find(name)) &&
+  !run.callables.has(name)
+
 /** Returns whether there are more skills than a request may offer, so that the model searches them. */
 const isSearched = (run: Run, skills: ReadonlyArray<AnySkill>): boolean =>
   skills.length > run.limits.nativeSkills && isSearch(run, searchTool)
 
 /** Returns the native tools of skills: all of them, or the search and the skills that it found last. */
 const toolsOf = (run: Run, skills: ReadonlyArray<AnySkill>): ReadonlyArray<ToolDefinition> => {
-  if (!isSearched(run, skills)) return skills.map(toolOf)
+  const tools = isCallList(run, callList) ? [callListDefinition] : none
+  if (!isSearched(run, skills)) return skills.map(toolOf).concat(tools)
   const { nativeSkills } = run.limits
   const byName = new Map(skills.map((skill) => [skill.name, skill]))
   const called = skills.filter(({ name }) => run.callables.has(name))
   const found = foundBefore(run, skills)
     .flatMap((name) => byName.get(name) ?? [])
     .filter((skill) => !called.includes(skill))
-  return [searchDefinition(skills.length), ...[...called, ...found.slice(-nativeSkills)].map(toolOf)]
+  return [searchDefinition(skills.length), ...[...called, ...found.slice(-nativeSkills)].map(toolOf), ...tools]
 }
 
 /** Returns the names that the last turn offered, in order, then those that its searches found. */
@@ -315,6 +332,16 @@ const searchDefinition = (count: number): ToolDefinition => ({
   description: `Finds skills by words. There are ${count}, more than are shown at once: those it finds can be called from the next reply on.`,
   inputSchema
 })
+
+const callListDefinition: ToolDefinition = {
+  name: callList,
+  description: "Lists the calls that work in the background, or cancels one of them.",
+  inputSchema: {
+    type: "object",
+    properties: { cancel: { type: "string", description: "The id of the call to cancel." } },
+    additionalProperties: false
+  }
+}
 
 const inputSchema: JsonObject = {
   type: "object",

@@ -138,6 +138,20 @@ export const storeLateExpense = Effect.fnUntraced(function* (
   yield* Effect.catchTag(run.store.append([record], advance(state, record)), "RunExists", Effect.die)
 })
 
+/** Cancels a child run of an active run, and the runs below it. A run that has ended stays as it is. */
+export const cancelChild = Effect.fnUntraced(function* (
+  { holder, store }: Run,
+  runId: string,
+  options: Pick<CancelOptions, "reason" | "by">
+): Effect.fn.Return<void, ConcurrentAppendError | StoreError> {
+  const child = Option.getOrUndefined(yield* store.load(runId))
+  if (child === undefined) return
+  const writer = { store, workerId: `${holder}#${randomId(yield* Random.Random)}`, options }
+  for (const run of yield* treeOf(store, child)) {
+    yield* Effect.catchTag(cancelRun(writer, run), "RunAlreadyCompleted", () => Effect.void)
+  }
+})
+
 /** The writer of a cancellation. */
 interface Writer {
   readonly store: RunStore.RunStoreShape

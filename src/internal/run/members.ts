@@ -5,6 +5,7 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import * as Agents from "../../Agent.ts"
@@ -24,7 +25,8 @@ import { nameOf, transferTo } from "../agent/team.ts"
 import { withOwnSkills } from "../agent/ownSkills.ts"
 import type { AnyAgent, AskedAgent, Callable, Callables, Environment, Member, MemberError, Served } from "./run.ts"
 import * as Medias from "../../Media.ts"
-import { isRecord } from "../../kit/json.ts"
+import * as InstructionBuilder from "../../InstructionBuilder.ts"
+import { isRecord, jsonObject } from "../../kit/json.ts"
 import { perObject } from "../../kit/perObject.ts"
 
 type OpenAgent<R> = Agent<unknown, AnySkill<unknown>, R, unknown>
@@ -135,7 +137,20 @@ const callablesOf = (agent: AnyAgent, team: ReadonlyMap<string, AnyAgent>): Call
 
 const noCallables: Callables = new Map()
 
-const asSkill = perObject((agent: AnyAgent): AnySkill => {
+const asSkill = perObject((agent: AnyAgent): AnySkill => (agent.background ? backgrounded : identity)(callOf(agent)))
+
+/** Adds the parameter with which a call runs in the background. */
+const backgrounded = (skill: AnySkill): AnySkill => {
+  const { inputSchema, listing } = skill
+  const background = { type: "boolean", description: `If true, it ${InstructionBuilder.background}.` }
+  return {
+    ...skill,
+    inputSchema: { ...inputSchema, properties: { ...jsonObject(inputSchema["properties"]), background } },
+    listing: `${listing}\n  With "background": true in its JSON, it ${InstructionBuilder.background}.`
+  }
+}
+
+const callOf = (agent: AnyAgent): AnySkill => {
   const input = agent.input ?? Schema.String
   const encode = Schema.encodeUnknownEffect(Schema.toCodecJson(input))
   return Skills.make(agent.name, {
@@ -148,7 +163,7 @@ const asSkill = perObject((agent: AnyAgent): AnySkill => {
         ? Effect.succeed([value])
         : Effect.map(encode(value), (json) => [JSON.stringify(json), ...mediaIn(value)])
   })
-})
+}
 
 /** Returns the ids of the media in lists and objects of a value. */
 const mediaIn = (value: unknown): ReadonlyArray<string> => {

@@ -7,6 +7,7 @@
 import type * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import type * as Semaphore from "effect/Semaphore"
 import type { Agent } from "../../Agent.ts"
@@ -173,6 +174,10 @@ export interface Steering {
   readonly isWaiting: () => boolean
   /** Reads the waiting messages. They stay until `take` is called. */
   readonly look: Effect.Effect<Waiting, MediaError>
+  /** Returns once a message waits. */
+  readonly arrival: Effect.Effect<void>
+  /** Returns the background calls whose results the next turn of a run receives, where that is known in advance. */
+  readonly awaited?: ((runId: string) => ReadonlyArray<string>) | undefined
 }
 
 /** Waiting messages. `take` removes them from the queue. */
@@ -199,6 +204,17 @@ interface SteadyPrompt {
   readonly prompt: Prompt
 }
 
+/** The background calls of a run in this process, each by the id of its child run. Mutable. */
+export interface Background {
+  readonly fibers: Map<string, Fiber.Fiber<CallResult, TaskError>>
+  /** The results that no turn has received yet. */
+  readonly ended: Map<string, CallResult>
+  /** The pauses of the calls that wait for a person. */
+  readonly waits: Map<string, RunPaused>
+  /** The failure of a call that concerns the run. */
+  failure: TaskError | undefined
+}
+
 /** An active run. Mutable: `commit.ts` advances its state, and `carry` adds to the delta of the next record. */
 export interface Run extends Environment {
   /** Advanced in place by `commit.ts` alone. */
@@ -216,6 +232,8 @@ export interface Run extends Environment {
   reports: Reports | undefined
   /** The error of a failed flush. Later flushes fail with it. */
   failed: FlushError | undefined
+  /** The background calls in this process. Created with the first one. */
+  background: Background | undefined
   /** Serializes flushes of concurrent calls. Created with the first concurrent calls. */
   lock: Semaphore.Semaphore | undefined
   /** The answer, decoded by the agent's output schema. */
@@ -274,6 +292,7 @@ export const makeRun = (environment: Environment, state: RunState, output: unkno
   reply: undefined,
   reports: undefined,
   failed: undefined,
+  background: undefined,
   lock: undefined,
   output,
   cache: PromptCache.empty,
@@ -325,8 +344,8 @@ export const isTaskError = (error: unknown): error is TaskError => isSound(error
 /** Errors of running the calls of a reply. */
 export type CallsError = HookError | TaskError
 
-/** Errors of opening a turn, which stores the media of steering messages. */
-export type StartError = HookError | MediaError
+/** Errors of opening a turn, which stores the media of steering messages and receives results of background calls. */
+export type StartError = HookError | MediaError | TaskError
 
 /** Errors of building the prompt of a turn. */
 export type PrepareError = HookError | PromptError | BudgetExhaustedError

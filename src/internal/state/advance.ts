@@ -4,7 +4,7 @@
  * `advance` is pure. `move` mutates a state with a single owner, because an active run advances a dozen times per turn.
  */
 
-import { type Call, type Effects, resultOf } from "../../Call.ts"
+import { arrived, type Call, childRunId, type Effects, resultOf } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { CallChange, Phase, PromptDelta, Repair, RunState, Turn } from "../../RunModel.ts"
 import type { Delta, PhaseEvent, RunRecord } from "../../RunRecord.ts"
@@ -44,8 +44,7 @@ export const move = (next: State, record: RunRecord): void => {
 const apply = (next: State, event: PhaseEvent, record: RunRecord): void => {
   switch (event.type) {
     case "turn_started":
-      next.currentTurn = openTurn(event.turnId, turnLog(next).length + 1, event.at, event.steering)
-      if (event.steering !== undefined) next.setPrompt(promptLog(next).append(event.steering))
+      startTurn(next, event)
       break
     case "agent_changed":
       // The next turn belongs to the other agent. The phase does not change: it is still the end of the last turn.
@@ -160,6 +159,7 @@ const initialState = (record: RunRecord): RunState => {
     phaseRevision: 0,
     settledRevision: 0,
     questions: none,
+    background: undefined,
     completing: undefined,
     deferred: undefined,
     usage: Usage.zero,
@@ -179,6 +179,19 @@ const enter = (next: State, phase: Phase, record: RunRecord): void => {
 }
 
 // ---------------------------------------------------------------- the turn
+
+/** Opens a turn with the messages that arrived since the last one. */
+const startTurn = (next: State, event: Extract<PhaseEvent, { type: "turn_started" }>): void => {
+  const { at, ended, turnId } = event
+  const steering = ended === undefined ? event.steering : ended.map(arrived).concat(event.steering ?? none)
+  next.currentTurn = openTurn(turnId, turnLog(next).length + 1, at, steering)
+  if (steering !== undefined) next.setPrompt(promptLog(next).append(steering))
+  if (ended === undefined) return
+  for (const { spent } of ended) next.count(spent)
+  const ids = new Set(idsOf(ended))
+  const open = next.background?.filter(({ callId }) => !ids.has(callId)) ?? none
+  next.background = open.length === 0 ? undefined : open
+}
 
 const prepare = (next: State, event: Extract<PhaseEvent, { type: "turn_prepared" }>): void => {
   const { args, dialect, model, prompt, spent, tools } = event
@@ -244,6 +257,10 @@ const complete = (next: State, event: Extract<PhaseEvent, { type: "tool_call_com
   const at = turn === undefined ? -1 : indexOf(turn.inFlight, event.callId)
   const call = turn?.inFlight[at]
   if (turn === undefined || call === undefined) return
+  const started = call.background && event.result.error === undefined ? childRunId(turn.turnId, call) : undefined
+  if (started !== undefined) {
+    next.background = (next.background ?? none).concat({ ...call, callId: started, kind: "task" })
+  }
   next.currentTurn = {
     ...turn,
     inFlight: without(turn.inFlight, at),
@@ -337,7 +354,7 @@ const decided = (turn: Turn): Turn => {
 }
 
 /** Returns the ids of calls, in their order. */
-const idsOf = (calls: ReadonlyArray<Call>): ReadonlyArray<string> =>
+const idsOf = (calls: ReadonlyArray<Pick<Call, "callId">>): ReadonlyArray<string> =>
   calls.length === 0 ? none : calls.map((call) => call.callId)
 
 /** Returns the reason with which a person approved a call. */

@@ -241,6 +241,8 @@ export const stateFacts = lazily(() =>
     /** The revision of the last phase event whose hook is known to have run. */
     settledRevision: Schema.Int,
     questions: Schema.Array(question()),
+    /** Background calls whose results no turn has received yet, as tasks named by their child runs. Undefined: none. */
+    background: absent(Schema.Array(Calls.call())),
     /** The end of the run that `onRunCompleted` paused. */
     completing: absent(ending()),
     /** The stop that a hook asked for while other calls were in flight. */

@@ -54,7 +54,9 @@ export const events = {
     event("turn_started", {
       turnId: Messages.ownId(),
       /** Messages the host sent since the last turn, now part of the conversation. */
-      steering: Schema.optionalKey(Messages.messages(content))
+      steering: Schema.optionalKey(Messages.messages(content)),
+      /** Results of background calls that ended since the last turn. They precede `steering` in the conversation. */
+      ended: Schema.optionalKey(Schema.Array(Calls.callResult(content)))
     })
   ),
   agent_changed: perObject((content: ContentCodec) =>

@@ -41,6 +41,7 @@ export class State implements RunState {
   phaseRevision: number
   settledRevision: number
   questions: RunState["questions"]
+  background: RunState["background"]
   completing: RunState["completing"]
   deferred: RunState["deferred"]
   usage: Usage.Usage
@@ -78,6 +79,7 @@ export class State implements RunState {
     this.phaseRevision = from.phaseRevision
     this.settledRevision = from.settledRevision
     this.questions = from.questions
+    this.background = from.background
     this.completing = from.completing
     this.deferred = from.deferred
     this.usage = from.usage

@@ -43,6 +43,8 @@ export const call = lazily(() =>
      */
     skill: Schema.optionalKey(Schema.String),
     approval: Schema.optionalKey(approval()),
+    /** Answered at once with an id, while the work goes on beside the turns of its run. */
+    background: Schema.optionalKey(Schema.Literal(true)),
     /** The effect of repeating the call. Known once the call is in flight. */
     effects: Schema.optionalKey(effects()),
     /** The reason why the call cannot run. The model receives this error instead of a result. */

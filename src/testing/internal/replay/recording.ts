@@ -54,6 +54,9 @@ export class Tape {
           const key = endOfRun(workerId, runId)
           // A call whose result was lost comes last; otherwise it would have had its result at once.
           if (isRest(event) && event.type !== "run_completed" && !this.#ends.has(key)) this.#ends.set(key, record)
+          if (event.type === "turn_started") {
+            for (const { callId } of event.ended ?? []) this.#ends.set(endOfRun(workerId, callId), record)
+          }
           if (event.type !== "tool_call_completed") continue
           this.#ends.set(endOfCall(workerId, runId, event.step, event.callId), record)
           for (const kind of ["task", "agent"] as const) {

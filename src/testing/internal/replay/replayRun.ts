@@ -209,6 +209,7 @@ const surroundings = (
     pipeline: (own) => (own === simple ? simple : remembering(tape, own)),
     parts: replies.size > 0,
     steering: () => saidNext(tape),
+    awaited: (runId) => (tape.nextTurn(runId)?.ended ?? []).map(({ callId }) => callId),
     before,
     publish
   }
