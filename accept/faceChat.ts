@@ -94,8 +94,60 @@ const branches = (browser: Browser, office: Office) =>
     return verdict(pass, `${after} question after the first was asked again; the first variant has ${first.length}`)
   })
 
+const written = (browser: Browser, office: Office) =>
+  attempt(
+    "a draft outlives a reload, composing sends nothing, and a message waits until the run has ended",
+    async () => {
+      const page = await openChat(browser, office)
+      const field = page.getByLabel("Message")
+      await field.fill("What is stored of a run? Tell it slowly.")
+      await page.reload()
+      await page.waitForFunction("document.querySelector('textarea')?.value.includes('slowly')")
+      const composing = { key: "Enter", isComposing: true, bubbles: true }
+      await field.dispatchEvent("keydown", composing)
+      const composed = await page.locator(".exchange").count()
+      await field.press("Enter")
+      await page.locator('[aria-busy="true"]').waitFor()
+      await say(page, "Are seats free?")
+      await page.getByLabel("Waiting to be sent").getByText("Are seats free?").waitFor()
+      await page.setInputFiles("input[type=file]", {
+        name: "note.txt",
+        mimeType: "text/plain",
+        buffer: Buffer.from("1")
+      })
+      await page.getByText("note.txt").waitFor()
+      await picture(page, "face-queue")
+      await page.locator(".exchange").nth(1).locator(".answer td").first().waitFor()
+      const asked = await page.locator(".bubble").allTextContents()
+      await page.close()
+      return verdict(
+        composed === 0 && asked.length === 2,
+        `${composed} sent while composing; asked: ${asked.join(" | ")}`
+      )
+    }
+  )
+
+const retried = (browser: Browser, office: Office) =>
+  attempt("a failed answer has a button that continues its run, and an answer one that copies it", async () => {
+    const page = await openChat(browser, office)
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+    await say(page, "What is the weather in Oslo?")
+    const again = page.waitForRequest((request) => request.url().endsWith("/retry"))
+    await page.getByRole("button", { name: "Continue" }).click()
+    await again
+    await page.getByRole("button", { name: "Continue" }).waitFor()
+    await say(page, "Are seats free?")
+    await page.getByRole("button", { name: "Copy", exact: true }).click()
+    await page.getByText("Copied").waitFor()
+    const copied = String(await page.evaluate("navigator.clipboard.readText()"))
+    await page.close()
+    return verdict(copied === "The seat is taken.", copied)
+  })
+
 export const chatLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await streamed(browser, office),
   await kept(browser, office),
-  await branches(browser, office)
+  await branches(browser, office),
+  await written(browser, office),
+  await retried(browser, office)
 ]

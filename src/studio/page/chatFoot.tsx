@@ -1,13 +1,23 @@
-/** What a person does with an answer: asks again, and moves between the variants. */
+/** What a person does with an answer: copies it, continues a failed one, asks again, and moves between the variants. */
 
+import { statusOf } from "../../store-kit/StoreRules.ts"
 import { choose, writeChoices } from "./chatBranches.ts"
-import { choicesIn, type Exchange } from "./chatStore.ts"
+import { choicesIn, type Exchange, retry, turnsOf } from "./chatStore.ts"
+import { spokenIn } from "./chatStream.ts"
 import { Icon } from "./icons.tsx"
-import { runAddress, setQuery } from "./pageStore.ts"
+import { attempt, runAddress, setQuery } from "./pageStore.ts"
+import { saidIn } from "./saidIn.ts"
+import { say } from "./toasts.tsx"
 
 /** `onAgain` is absent while nothing can be asked. */
 export const ChatFoot = ({ exchange, onAgain }: { exchange: Exchange; onAgain: (() => void) | undefined }) => (
   <p class="foot">
+    <Copy exchange={exchange} />
+    {onAgain !== undefined && isRetried(exchange) && (
+      <button class="plain" onClick={() => void attempt(() => retry(exchange))}>
+        <Icon name="play" /> Continue
+      </button>
+    )}
     {onAgain !== undefined && (
       <button class="plain" onClick={onAgain}>
         <Icon name="rotate-ccw" /> Try again
@@ -19,6 +29,19 @@ export const ChatFoot = ({ exchange, onAgain }: { exchange: Exchange; onAgain: (
     </a>
   </p>
 )
+
+const isRetried = ({ state }: Exchange) => ["failed", "no_answer"].includes(statusOf(state.status).type)
+
+const Copy = ({ exchange: { state } }: { exchange: Exchange }) => {
+  const message = turnsOf(state).at(-1)?.message
+  const text = message === undefined ? (spokenIn(state).at(-1)?.text ?? "") : saidIn(message)
+  if (text.trim() === "" || state.status.type === "running") return null
+  return (
+    <button class="plain" onClick={() => void navigator.clipboard?.writeText(text.trim()).then(() => say("Copied"))}>
+      <Icon name="copy" /> Copy
+    </button>
+  )
+}
 
 const Variants = ({ exchange: { place, variant, variants } }: { exchange: Exchange }) => {
   if (variants < 2) return null

@@ -27,7 +27,6 @@ export interface Exchange extends Place {
 }
 
 export const exchanges = signal<ReadonlyArray<Exchange>>([])
-export const files = signal<ReadonlyArray<File>>([])
 
 let leave: () => void = () => undefined
 let journals = new Map<string, Journal>()
@@ -84,6 +83,9 @@ const ifFound = async <A>(read: () => Promise<A>): Promise<A | undefined> => {
 
 export const closeConversation = (): void => leave()
 
+export const isUnderWay = (exchange: Exchange | undefined): boolean =>
+  exchange?.state.status.type === "running" || exchange?.state.status.type === "paused"
+
 const isOver = ({ state }: Exchange): boolean => state.status.type === "completed" || state.status.type === "cancelled"
 
 /** Reads the new records of a journal. Returns undefined for a run that does not exist. */
@@ -125,24 +127,52 @@ export const turnsOf = ({ currentTurn, turns }: RunState): ReadonlyArray<Turn> =
 export const childrenOf = ({ completed, inFlight, turnId }: Turn): ReadonlyArray<string> =>
   [...completed, ...inFlight].flatMap((call) => childRunId(turnId, call) ?? [])
 
-/** Sends a question with the chosen files; or one instead of an earlier one, with the files of that one. */
-export const send = async (agent: string, conversation: string, text: string, instead?: Exchange): Promise<void> => {
-  const place = instead?.place ?? exchanges.value.length + 1
-  const variants = (instead?.variants ?? 0) + 1
-  const choices = choose(choicesIn(place), place, variants)
-  const runId = runIdOf(conversation, choices, place)
-  const sent = instead === undefined ? files.value : await filesOf(instead)
-  const media = await Promise.all(sent.map((file) => data().upload(runId, file)))
+/** Sends the next question with files. */
+export const send = async (
+  agent: string,
+  conversation: string,
+  text: string,
+  files: ReadonlyArray<File>
+): Promise<void> => {
+  const place = exchanges.value.length + 1
+  const at = { runId: runIdOf(conversation, choicesIn(), place), place, variant: 1, variants: 1 }
+  await start(agent, at, text, files)
+  await refresh(at)
+  follow(at)
+}
+
+/** Asks a text instead of a question, with its files, as another variant. */
+export const askInstead = async (
+  agent: string,
+  conversation: string,
+  text: string,
+  instead: Exchange
+): Promise<void> => {
+  const { place } = instead
+  const choices = choose(choicesIn(place), place, instead.variants + 1)
+  await start(agent, { place, runId: runIdOf(conversation, choices, place) }, text, await filesOf(instead))
+  setQuery("line", writeChoices(choices))
+}
+
+/** Continues a run that failed or gave no answer. What it did is not done again. */
+export const retry = async (exchange: Exchange): Promise<void> => {
+  await data().retry(exchange.runId)
+  await refresh(exchange)
+  follow(exchange)
+}
+
+const start = async (
+  agent: string,
+  { place, runId }: Pick<At, "place" | "runId">,
+  text: string,
+  files: ReadonlyArray<File>
+): Promise<void> => {
+  const media = await Promise.all(files.map((file) => data().upload(runId, file)))
   // A stopped or failed question has no messages for the history.
   const answered = exchanges.value.filter((one) => one.place < place && one.state.status.type === "completed")
   const history = (await Promise.all(answered.map((one) => data().messages(one.runId)))).flat()
   const parts = media.map(({ id, kind, mimeType }) => ({ type: kind, file_id: id, media_type: mimeType }))
   await data().start({ agent, runId, history, input: [{ type: "text", text }, ...parts] })
-  if (instead !== undefined) return setQuery("line", writeChoices(choices))
-  files.value = []
-  const at = { runId, place, variant: 1, variants }
-  await refresh(at)
-  follow(at)
 }
 
 /** Reads the files of a question, which another run needs as its own. */

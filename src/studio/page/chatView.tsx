@@ -1,11 +1,11 @@
 /** Talks to an agent. */
 
-import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
+import { Composer } from "./chatComposer.tsx"
 import { ChatExchange } from "./chatExchange.tsx"
 import { conversationOf, readChoices } from "./chatBranches.ts"
-import { closeConversation, type Exchange, exchanges, files, openConversation, send } from "./chatStore.ts"
-import { attempt, canChange, data, go, info, place } from "./pageStore.ts"
+import { askInstead, closeConversation, exchanges, isUnderWay, openConversation, send } from "./chatStore.ts"
+import { attempt, canChange, go, info, place } from "./pageStore.ts"
 import { readRuns, runs } from "./runsStore.ts"
 
 const newId = () => crypto.randomUUID().slice(0, 8)
@@ -50,7 +50,7 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
     return () => watcher.disconnect()
   }, [])
   const canAsk = canChange.value && !isUnderWay(exchanges.value.at(-1))
-  const onMessage = (text: string) => void attempt(() => send(agent, conversation, text))
+  const onMessage = (text: string) => void attempt(() => send(agent, conversation, text, []))
   return (
     <div
       class="messages"
@@ -65,7 +65,9 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
             key={exchange.runId}
             exchange={exchange}
             onMessage={onMessage}
-            onInstead={canAsk ? (text) => void attempt(() => send(agent, conversation, text, exchange)) : undefined}
+            onInstead={
+              canAsk ? (text) => void attempt(() => askInstead(agent, conversation, text, exchange)) : undefined
+            }
           />
         ))}
         {count === 0 && <p class="empty">Ask {agent} something.</p>}
@@ -144,53 +146,3 @@ const Conversations = ({ agent, conversation }: { agent: string; conversation: s
     </ul>
   </>
 )
-
-const isUnderWay = (last: Exchange | undefined) =>
-  last?.state.status.type === "running" || last?.state.status.type === "paused"
-
-const Composer = ({ agent, conversation }: { agent: string; conversation: string }) => {
-  const text = useSignal("")
-  const last = exchanges.value.at(-1)
-  const submit = async (event: Event) => {
-    event.preventDefault()
-    if (text.value.trim() === "" || isUnderWay(last)) return
-    if (!(await attempt(() => send(agent, conversation, text.value)))) return
-    // The first message adds the conversation to the list.
-    if (exchanges.value.length === 1) void attempt(readRuns)
-    text.value = ""
-    // A chosen file is sent once.
-    if (event.target instanceof Element) event.target.closest("form")?.reset()
-  }
-  return (
-    <form class="composer" onSubmit={(event) => void submit(event)}>
-      <textarea
-        rows={2}
-        aria-label="Message"
-        placeholder="a message; Enter sends it"
-        value={text.value}
-        onInput={(event) => (text.value = event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key === "Enter" && !event.shiftKey) void submit(event)
-        }}
-      />
-      <p class="actions">
-        <label class="upload">
-          attach{" "}
-          <input type="file" multiple onChange={(event) => (files.value = [...(event.currentTarget.files ?? [])])} />
-        </label>
-        {files.value.map((file) => (
-          <span key={file.name} class="badge">
-            {file.name}
-          </span>
-        ))}
-        {last !== undefined && isUnderWay(last) ? (
-          <button type="button" data-key="s" onClick={() => void attempt(() => data().cancel(last.runId))}>
-            stop
-          </button>
-        ) : (
-          <button class="primary">send</button>
-        )}
-      </p>
-    </form>
-  )
-}
