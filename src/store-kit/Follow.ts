@@ -11,6 +11,7 @@
 
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -32,26 +33,35 @@ export { type LiveEvent, Received }
 
 /**
  * Emits the events of a run after a revision, stored and live, until the run is at rest. Skips the part of the current
- * reply that was already `received`.
+ * reply that was already `received`. Fails with the error that `stopped` returns; `recheck` makes followers that wait
+ * ask it.
  *
  * @category running
  * @since 0.1.0
  */
-export const follow = (
+export const follow = <E = never>(
   store: RunStore.RunStoreShape,
   runId: string,
   options: FollowOptions,
-  received = new Received()
-): Stream.Stream<RunEvent, Failure> =>
-  Stream.unwrap(
-    Effect.flatMap(headOf(store, runId), ({ rootRunId }) => {
-      const follower = new Follower(soundRuns(store), runId, rootRunId, options, received)
-      return Effect.as(
-        Effect.addFinalizer(() => follower.leave),
-        Stream.fromPull(Effect.succeed(follower.next))
-      )
-    })
+  received: Received = new Received(),
+  stopped?: () => E | undefined
+): Stream.Stream<RunEvent, Failure | E> =>
+  Stream.fromChannel(
+    Channel.fromTransform((_, scope) =>
+      Effect.flatMap(headOf(store, runId), ({ rootRunId }) => {
+        const follower = new Follower(soundRuns(store), runId, rootRunId, options, received, stopped)
+        return Effect.as(Scope.addFinalizer(scope, follower.leave), follower.next)
+      })
+    )
   )
+
+/**
+ * Makes the followers of a store in this process ask whether they are stopped. Synchronous.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const recheck = (store: RunStore.RunStoreShape): void => treesOf(soundRuns(store)).wake()
 
 /**
  * Returns the live events of a run after a revision. The stream ends when the run is at rest, and never fails.
@@ -86,7 +96,7 @@ export const shareLive = (store: RunStore.RunStoreShape, of: RunStore.RunStoreSh
 
 type Failure = RunNotFound | StoreError
 
-type Next = Pull.Pull<Arr.NonEmptyReadonlyArray<RunEvent>, Failure>
+type Next<E> = Pull.Pull<Arr.NonEmptyReadonlyArray<RunEvent>, Failure | E>
 
 const headOf = (store: RunStore.RunStoreShape, runId: string): Effect.Effect<RunStore.RunHead, Failure> =>
   Effect.flatMap(store.head(runId), (head) =>
@@ -113,7 +123,7 @@ const sources = new WeakMap<RunStore.RunStoreShape, Source>()
 const liveElsewhere = (store: RunStore.RunStoreShape): Source | undefined => sources.get(store)
 
 /** One follower, pulled by one fiber. */
-class Follower {
+class Follower<E> {
   readonly #store: RunStore.RunStoreShape
   readonly #trees: Trees
   readonly #runId: string
@@ -125,6 +135,7 @@ class Follower {
   #emitted: number | undefined
   /** How much of the current reply was emitted. */
   readonly #received: Received
+  readonly #stopped: (() => E | undefined) | undefined
   #place: Place | undefined
   #tail: Tail | undefined
   /** The live events of another process, once one arrives. */
@@ -135,9 +146,11 @@ class Follower {
     runId: string,
     rootRunId: string,
     options: FollowOptions,
-    received: Received
+    received: Received,
+    stopped: (() => E | undefined) | undefined
   ) {
     this.#received = received
+    this.#stopped = stopped
     this.#store = store
     this.#trees = treesOf(store)
     this.#runId = runId
@@ -146,7 +159,9 @@ class Follower {
     this.#last = options.after ?? 0
   }
 
-  readonly next: Next = Effect.suspend((): Next => {
+  readonly next: Next<E> = Effect.suspend((): Next<E> => {
+    const error = this.#stopped?.()
+    if (error !== undefined) return Effect.fail(error)
     if (this.#place !== undefined) return this.#live(this.#place)
     return this.#tail === undefined ? this.#stored() : this.#elsewhere(this.#tail)
   })
@@ -158,8 +173,8 @@ class Follower {
   })
 
   /** Emits a page of the journal, or decides how to continue at its end. */
-  #stored(): Next {
-    return Effect.suspend((): Next => {
+  #stored(): Next<E> {
+    return Effect.suspend((): Next<E> => {
       const joined = this.#join()
       // Events of a record that were not emitted may have been dropped from the log of live events.
       const after = this.#emitted === undefined ? this.#last : this.#last - 1
@@ -181,7 +196,7 @@ class Follower {
     return { tree, at: tree.join(), published: run.published, underway }
   }
 
-  #afterPage(records: ReadonlyArray<RunRecord>, joined: Joined | undefined): Next {
+  #afterPage(records: ReadonlyArray<RunRecord>, joined: Joined | undefined): Next<E> {
     if (records.length > 0) return this.#emit(this.#eventsOf(records))
     if (joined === undefined) return this.#atEnd()
     // Stored events are published a moment later.
@@ -191,8 +206,8 @@ class Follower {
   }
 
   /** Continues at the end of the journal of a run that is not active here. */
-  #atEnd(): Next {
-    return Effect.flatMap(headOf(this.#store, this.#runId), (head): Next => {
+  #atEnd(): Next<E> {
+    return Effect.flatMap(headOf(this.#store, this.#runId), (head): Next<E> => {
       if (head.revision > this.#last) return this.#stored()
       if (this.#isOver(head)) return Cause.done()
       return Effect.flatMap(this.#openTail(), (tail) => {
@@ -203,9 +218,9 @@ class Follower {
   }
 
   /** Emits records and live events of another process until the run becomes active in this process. */
-  #elsewhere(tail: Tail): Next {
+  #elsewhere(tail: Tail): Next<E> {
     const opened = Effect.as(this.#trees.opened(this.#rootRunId), undefined)
-    return Effect.flatMap(Effect.raceFirst(tail.next, opened), (news): Next => {
+    return Effect.flatMap(Effect.raceFirst(tail.next, opened), (news): Next<E> => {
       const events = news === undefined ? [] : news.flatMap((one) => this.#newsOf(one))
       const isStill = news !== undefined && !events.some(isRest)
       return Effect.andThen(isStill ? Effect.void : this.#closeTail(), this.#emit(events))
@@ -239,7 +254,7 @@ class Follower {
   }
 
   /** Emits the live events after a place, or waits for them. */
-  #live(place: Place): Next {
+  #live(place: Place): Next<E> {
     const { tree } = place
     const since = tree.after(place.at)
     const run = tree.runs.get(this.#runId)
@@ -280,7 +295,7 @@ class Follower {
     return events
   }
 
-  #emit(events: ReadonlyArray<RunEvent>): Next {
+  #emit(events: ReadonlyArray<RunEvent>): Next<E> {
     return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : this.next
   }
 }

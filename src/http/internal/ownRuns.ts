@@ -1,24 +1,26 @@
 /** The operations of the kernel for one caller, on the caller's own runs. */
 
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { Received, follow } from "../../store-kit/Follow.ts"
 import * as Kernel from "../../Kernel.ts"
-import type { KernelError } from "../../KernelError.ts"
+import type { KernelError, RunNotFound, StoreError } from "../../KernelError.ts"
 import { MediaStore } from "../../MediaStore.ts"
 import type { RunEvent } from "../../RunEvent.ts"
 import { type RunHead, RunStore } from "../../RunStore.ts"
 import type { Caller } from "../Access.ts"
-import { Conflict, Forbidden, type HttpProblem, NotFound } from "../HttpProblem.ts"
+import { asProblem, Conflict, Forbidden, type HttpProblem, NotFound, Unavailable } from "../HttpProblem.ts"
 import type * as Bodies from "../RunBodies.ts"
 import type { CallerRuns, FollowAt } from "../ServedRuns.ts"
 import type { ServerResources } from "./serverResources.ts"
 import { bodyOf, listOf } from "./ownList.ts"
 import { getMedia } from "./ownMedia.ts"
 import * as Positions from "./position.ts"
-import { asProblem } from "../HttpProblem.ts"
 import { resultOf } from "./ownResult.ts"
 import { isOwn, keyOf, runIdOf, stored } from "./runNames.ts"
 import { shownTo } from "./shownEvents.ts"
@@ -129,16 +131,26 @@ const orMissing =
   <A>(found: Option.Option<A>): Effect.Effect<A, HttpProblem> =>
     Option.match(found, { onNone: () => Effect.fail(new NotFound({ what: "run", id })), onSome: Effect.succeed })
 
+const withProblems = <A>(
+  pull: Pull.Pull<A, RunNotFound | StoreError | Unavailable>,
+  runId: string
+): Pull.Pull<A, HttpProblem> =>
+  Effect.catch(pull, (error): Pull.Pull<never, HttpProblem> =>
+    error instanceof Unavailable || Cause.isDone(error) ? Effect.fail(error) : asProblem(runId)(Effect.fail(error))
+  )
+
 const following = (
   { closed, store, uploads }: ServerResources,
   runId: string,
   { position = Positions.start, until }: FollowAt,
   shown: ((event: RunEvent) => RunEvent | undefined) | undefined
 ): Stream.Stream<RunEvent, HttpProblem> => {
-  const stored = follow(store, runId, { after: position.after, until }, new Received(position.received)).pipe(
-    Stream.catch((error) => Stream.fromEffect(asProblem(runId)(Effect.fail(error))))
+  const received = new Received(position.received)
+  const journal = follow(store, runId, { after: position.after, until }, received, closed)
+  // One step for both, since each step of a stream is memory that every follower holds.
+  const events = Stream.transformPull(journal, (pull, scope) =>
+    Effect.as(Scope.provide(uploads.follow(runId), scope), withProblems(pull, runId))
   )
-  const events = Stream.unwrap(Effect.as(uploads.follow(runId), Stream.interruptWhen(stored, closed)))
   return shown === undefined
     ? events
     : Stream.filterMap(events, (event) => Result.fromNullishOr(shown(event), () => undefined))

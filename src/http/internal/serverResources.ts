@@ -2,7 +2,6 @@
  * The resources that all callers of a server share: its agents, its stores, its worker and its places for followers.
  */
 
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as Agents from "../../Agent.ts"
@@ -13,6 +12,7 @@ import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import type { SubmitOptions } from "../../RunOptions.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import * as RunWorker from "../../RunWorker.ts"
+import { recheck } from "../../store-kit/Follow.ts"
 import { Unavailable } from "../HttpProblem.ts"
 import type { CallerLimits, Given, Options } from "../ServedRuns.ts"
 import type { Input, SubmitError } from "../../Kernel.ts"
@@ -40,8 +40,8 @@ export interface ServerResources {
     input: Input,
     options: Pick<SubmitOptions, "runId" | "history" | "caller"> & { readonly context: unknown }
   ) => Effect.Effect<string, SubmitError | AgentNotFoundError>
-  /** Fails when the server closes, or once it has. */
-  readonly closed: Effect.Effect<never, Unavailable>
+  /** Returns what followers fail with once the server has closed. */
+  readonly closed: () => Unavailable | undefined
   /** Ends the streams of all followers, so that they connect again. */
   readonly close: Effect.Effect<void>
   /** Lets the worker of this process claim a run now, if there is one. */
@@ -65,17 +65,19 @@ export const make = Effect.fnUntraced(function* <A extends RunWorker.Runnable<un
   const scope = yield* Effect.scope
   const running =
     worker === false ? undefined : yield* RunWorker.start<A, R>({ concurrency: 64, ...worker, agents: options.agents })
-  const closed = Deferred.makeUnsafe<never, Unavailable>()
-  const close = Effect.asVoid(
-    Deferred.fail(closed, new Unavailable({ detail: "the server is closing: connect again" }))
-  )
+  const store = yield* RunStore
+  let closed: Unavailable | undefined
+  const close = Effect.sync(() => {
+    closed = new Unavailable({ detail: "the server is closing: connect again" })
+    recheck(store)
+  })
   // Before the worker waits for its runs.
   yield* Effect.addFinalizer(() => close)
   return {
     agents,
-    closed: Deferred.await(closed),
+    closed: () => closed,
     close,
-    store: yield* RunStore,
+    store,
     media,
     limits,
     context: options.context,

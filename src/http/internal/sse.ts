@@ -1,6 +1,10 @@
 /** Encodes events of a run as server-sent events. */
 
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import type * as Pull from "effect/Pull"
 import * as Stream from "effect/Stream"
 import * as RunEvent from "../../RunEvent.ts"
 import type { HttpProblem } from "../HttpProblem.ts"
@@ -29,10 +33,19 @@ export const frames = (
 ): Stream.Stream<Uint8Array> => {
   const ids = new Ids(position)
   const framed = (text: string, event: RunEvent.RunEvent) => `${text}id: ${ids.next(event)}\ndata: ${jsonOf(event)}\n\n`
-  return events.pipe(
-    Stream.mapArray((batch) => [encode(batch.reduce(framed, ""))]),
-    Stream.catch(failed)
-  )
+  // One step for both, since each step of a stream is memory that every follower holds.
+  return Stream.transformPull(events, (pull) => {
+    let isOver = false
+    const next = Effect.matchEffect(pull, {
+      onSuccess: (batch) => Effect.succeed(Arr.of(encode(batch.reduce(framed, "")))),
+      onFailure: (problem): Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>> => {
+        if (Cause.isDone(problem)) return Effect.fail(problem)
+        isOver = true
+        return Effect.succeed(Arr.of(failed(problem)))
+      }
+    })
+    return Effect.succeed(Effect.suspend(() => (isOver ? Cause.done() : next)))
+  })
 }
 
 /** Encodes an event. Pieces of text, which are frequent, are plain JSON already. */
@@ -40,8 +53,7 @@ const jsonOf = (event: RunEvent.RunEvent): string =>
   JSON.stringify(RunEvent.isStreamed(event) && event.type !== "stream_part" ? event : RunEvent.toJson(event))
 
 /** Encodes the problem that ended a stream as its last server-sent event, named `problem`. */
-const failed = (problem: HttpProblem): Stream.Stream<Uint8Array> =>
-  Stream.make(encode(`event: problem\ndata: ${JSON.stringify(problem)}\n\n`))
+const failed = (problem: HttpProblem): Uint8Array => encode(`event: problem\ndata: ${JSON.stringify(problem)}\n\n`)
 
 /**
  * Sends a comment every 15 seconds, so that a proxy keeps the connection open. For pages that cannot reopen a stream by

@@ -55,6 +55,10 @@ export const uploads = Effect.fnUntraced(function* (
   /** Holds the media of a run for a while, and nothing of the current request, whose body may be large. */
   const hold = (rootRunId: string): Effect.Effect<void> =>
     Effect.updateContext<void, never, never, never>(Effect.scoped(RcMap.get(held, rootRunId)), () => services)
+  /** Followers of a run share one hold, since there may be thousands. */
+  const followed = yield* RcMap.make({
+    lookup: (rootRunId: string) => Effect.flatMap(media.run(rootRunId), ({ size }) => keptAfter(size, hold(rootRunId)))
+  })
   /** Counts bytes of a caller until its run starts. */
   const count = (callerId: string, rootRunId: string, bytes: number) =>
     Effect.suspend(() => {
@@ -84,8 +88,7 @@ export const uploads = Effect.fnUntraced(function* (
     }),
     started: (rootRunId) => Effect.sync(() => waiting.drop(rootRunId)),
     open: (rootRunId) => media.run(rootRunId),
-    follow: (rootRunId) =>
-      isInMemory ? Effect.flatMap(media.run(rootRunId), ({ size }) => keptAfter(size, hold(rootRunId))) : Effect.void
+    follow: (rootRunId) => (isInMemory ? RcMap.get(followed, rootRunId) : Effect.void)
   }
 })
 

@@ -61,7 +61,7 @@ export class LiveTree {
   leave(rootRunId: string, runId: string): void {
     this.runs.delete(runId)
     if (this.runs.size === 0) this.#trees.close(rootRunId, this)
-    this.#wake()
+    this.wake()
   }
 
   /** Adds a follower. Returns its place in the log. */
@@ -117,10 +117,11 @@ export class LiveTree {
       this.#events = this.#events.slice(-this.#capacity)
       this.#dropped += this.#capacity
     }
-    this.#wake()
+    this.wake()
   }
 
-  #wake(): void {
+  /** Wakes the followers that wait, many of them after a short delay. */
+  wake(): void {
     if (this.#waiting.length === 0 || this.#isWaking) return
     if (this.#followers <= maxAtOnce) return this.#wakeAll()
     this.#isWaking = true
@@ -165,7 +166,13 @@ export class Trees {
     if (this.#open.get(rootRunId) === tree) this.#open.delete(rootRunId)
   }
 
-  /** Waits until a tree is active in this process. */
+  /** Wakes all followers that wait. */
+  wake(): void {
+    this.#open.forEach((tree) => tree.wake())
+    for (const wake of Array.from(this.#waiting.values(), (set) => Array.from(set)).flat()) wake()
+  }
+
+  /** Waits until a tree is active in this process, or followers are woken. */
   opened(rootRunId: string): Effect.Effect<void> {
     return Effect.callback((resume) => {
       if (this.#open.has(rootRunId)) return resume(Effect.void)
