@@ -253,7 +253,8 @@ export interface Options<
   Output = Schema.ConstraintDecoder<unknown>,
   Members = AnyMember,
   C = never,
-  I = unknown
+  I = unknown,
+  Handoffs = Members
 >
   extends
     Pick<Agent, "model">,
@@ -302,7 +303,7 @@ export interface Options<
   /** Agents it may call. */
   readonly agents?: ReadonlyArray<Members> | undefined
   /** Agents it may hand the conversation over to. */
-  readonly handoffs?: ReadonlyArray<Members> | undefined
+  readonly handoffs?: ReadonlyArray<Handoffs> | undefined
   /**
    * The goal of a run: an answer ends it only if this check accepts it. The reason of a refusal is sent to the model as a
    * correction, and the run continues within `maxSteps` and its budget. The check runs once for each answer, and again
@@ -362,18 +363,25 @@ export interface Named<out Name extends string> extends AnySkill {
 /** The entries of a list of skills: any skill for `all` and for a list whose type is not known. */
 type Listed<S> = S extends ReadonlyArray<infer Entry> ? Entry : S extends "all" ? AnySkill<unknown> : never
 
-/** The skills that type the events of an agent: its own, and those of its agents. */
-type SkillsOf<S, Members> = Entries<Listed<S>> | SkillsIn<Members>
+/**
+ * The skills that type the events of an agent: its own, and those of its agents. They are read from a field, since the
+ * compiler shows such a union by its members, and others by the alias that made them.
+ */
+type SkillsOf<S, Members> = (Entries<Listed<S>> | SkillsIn<Members>)["skill"]
+
+interface Holds<out S> {
+  readonly skill: S
+}
 
 type ValuesOf<S> = Extract<Listed<S>, AnySkill<unknown>>
 
 type Entries<Entry> = Entry extends string
-  ? string extends Entry
-    ? AnySkill<unknown>
-    : Named<Entry>
-  : Extract<Entry, AnySkill<unknown>>
+  ? Holds<string extends Entry ? AnySkill<unknown> : Named<Entry>>
+  : Entry extends AnySkill<unknown>
+    ? Holds<Entry>
+    : never
 
-type SkillsIn<Members> = Members extends Agent<unknown, infer S, unknown, unknown> ? S : never
+type SkillsIn<Members> = Members extends Agent<unknown, infer S, unknown, unknown> ? Holds<S> : never
 
 /** The services of skill values, and of agents. A skill of unknown services takes them from where it is registered. */
 type ServicesOf<S, Members> = Known<SkillTypes.Services<ValuesOf<S>>> | ServicesIn<Members>
@@ -455,10 +463,17 @@ export function make<
   R = never,
   const Members extends AnyMember = never,
   C = never,
-  I = unknown
+  I = unknown,
+  const Handoffs extends AnyMember = never
 >(
-  options: Options<R, S, Output, Members, C, I> & SchemaOf<Output> & ContextFor<Members, C>
-): Agent<OutputOf<Output>, SkillsOf<S, Members>, Settled<R> | ServicesOf<S, Members>, Settled<C>, I>
+  options: Options<R, S, Output, Members, C, I, Handoffs> & SchemaOf<Output> & ContextFor<Members | Handoffs, C>
+): Agent<
+  OutputOf<Output>,
+  SkillsOf<S, Members | Handoffs>,
+  Settled<R> | ServicesOf<S, Members | Handoffs>,
+  Settled<C>,
+  I
+>
 export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unknown, unknown> {
   return {
     name: options.name ?? "agent",

@@ -48,6 +48,17 @@ yes<Equal<typeof run extends WithoutUser ? true : false, false>>()
 const front = Agent.make({ name: "front", instructions: "", model: "m", handoffs: [refunds, "front"] })
 yes<Equal<typeof front, Agent.Agent<string, never, CurrentUser>>>()
 
+// The agents it calls and those it hands over to may answer by different types.
+const audit = Agent.make({
+  name: "audit",
+  instructions: "",
+  model: "m",
+  skills: [total],
+  output: Schema.Struct({ fine: Schema.Boolean })
+})
+const reception = Agent.make({ name: "reception", instructions: "", model: "m", agents: [refunds], handoffs: [audit] })
+yes<Equal<typeof reception, Agent.Agent<string, typeof total, CurrentUser | Ledger>>>()
+
 // ---------------------------------------------------------------- events
 
 type Heard<A> = A extends Stream.Stream<infer E, unknown, unknown> ? E : never
