@@ -3,7 +3,7 @@
  *
  * Indexing again stores only what changed. With a file name instead of `:memory:`, documents outlive the process.
  *
- * npm run example -- examples/16-knowledge.ts
+ * npm run example -- examples/17-knowledge.ts
  */
 import { Console, Effect, Layer } from "effect"
 import { Agent, Kernel, Knowledge, type Memory, SkillRegistry } from "kernai"
