@@ -112,15 +112,22 @@ describe("an agent", () => {
 
   it.effect("runs or fails typed with any input", () =>
     Effect.gen(function* () {
-      const agent = Agent.make({ instructions: "", model: "m" })
+      const plain = Agent.make({ instructions: "", model: "m" })
+      const input = Schema.Struct({ text: Schema.String })
+      const withSchema = Agent.make({ instructions: "", model: "m", input })
       const ended: Array<string> = []
+      const judge = (name: string, run: Effect.Effect<unknown, unknown, Kernel.Kernel>) =>
+        Effect.map(Effect.exit(run), (exit) => {
+          const isTyped =
+            Exit.isSuccess(exit) ||
+            exit.cause.reasons.every((reason) => reason._tag === "Fail" && KernelError.isKernelError(reason.error))
+          if (!isTyped) ended.push(name)
+        })
       for (const [name, make] of hostileValues) {
-        const input = untyped<Kernel.Input>(make())
-        const exit = yield* Effect.exit(Kernel.run(agent, input, { provider: MockProvider.make("done") }))
-        const isTyped =
-          Exit.isSuccess(exit) ||
-          exit.cause.reasons.every((reason) => reason._tag === "Fail" && KernelError.isKernelError(reason.error))
-        if (!isTyped) ended.push(name)
+        const options = { provider: MockProvider.make("done") }
+        yield* judge(name, Kernel.run(plain, untyped<Kernel.Input>(make()), options))
+        yield* judge(`${name}, with a schema`, Kernel.run(withSchema, untyped<Kernel.Input>(make()), options))
+        yield* judge(`${name}, in a field`, Kernel.run(withSchema, untyped<Kernel.Input>({ text: make() }), options))
       }
       assert.deepStrictEqual(ended, [])
     }).pipe(Effect.provide(kernel()))
