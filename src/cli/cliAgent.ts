@@ -35,11 +35,15 @@ export interface Usual {
   readonly work?: WorkOptions
 }
 
+/** The names of agents that commands make without a file. */
+export const usualNames: ReadonlyArray<string> = ["agent", "chat", "kernai"]
+
 const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
 /** Returns a function that creates the agent under a name, its model, and the kernel that runs it. */
 export const make = Effect.fnUntraced(function* (settings: Settings, store: Store, usual: Usual = {}) {
-  const file = settings.agent === undefined ? undefined : yield* load(settings.agent)
+  const loaded = settings.agent === undefined ? undefined : yield* load(settings.agent)
+  const file = loaded?.agent
   const { model, provider } = yield* usual.unused === undefined
     ? Models.open(settings, file)
     : Models.unused(usual.unused)
@@ -47,11 +51,13 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   const servers = settings.mcp ?? (file?.mcpServers === undefined ? undefined : settings.agent)
   const isOfServers = file?.mcpServers !== undefined && file.skills === undefined && settings.skillsFrom === undefined
   const work = settings.workspace === undefined ? undefined : yield* openWork(settings.workspace, settings, usual.work)
-  const skills =
-    isOfServers || (work !== undefined && settings.skillsFrom === undefined) ? "none" : skillsOf(settings, usual)
+  // A module has its own skills.
+  const hasOwn = loaded?.services !== undefined && settings.skills !== false
+  const isAlone = (work !== undefined || hasOwn) && settings.skillsFrom === undefined
+  const skills = isOfServers || isAlone ? "none" : skillsOf(settings, usual)
   const ofSession: SessionServers = usual.servers ?? new Map()
   const hasServers = servers !== undefined || ofSession.size > 0
-  const hasSkills = skills !== "none" || hasServers || work !== undefined
+  const hasSkills = skills !== "none" || hasServers || work !== undefined || hasOwn
   const base =
     file ??
     Agents.make({
@@ -74,7 +80,9 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   const registries = work === undefined ? known : Layer.provideMerge(work.skills, known)
   const asks = !(usual.yes ?? settings.yes ?? false)
   const references = work?.references ?? (asks ? KernelLayer.askBeforeWrites : Layer.empty)
-  return { agent, model, rules: work?.rules, kernel: KernelLayer.make({ provider, registries, store, references }) }
+  const kernel = KernelLayer.make({ provider, registries, store, references })
+  const services = loaded?.services ?? Layer.empty
+  return { agent, model, rules: work?.rules, kernel: Layer.provideMerge(kernel, services) }
 })
 
 /** The turns of an agent that works in a folder. */
@@ -103,8 +111,13 @@ export const withPrograms = Effect.fnUntraced(function* (agent: Agents.Agent<unk
 })
 
 const load = Effect.fnUntraced(function* (file: string) {
+  if (/\.[cm]?[jt]s(#.*)?$/s.test(file)) {
+    const AgentModule = yield* Effect.promise(() => import("./agentModule.ts"))
+    return yield* AgentModule.load(file)
+  }
   const AgentFile = yield* Effect.promise(() => import("../file/AgentFile.ts"))
-  return yield* Effect.mapError(AgentFile.load(file), (error) => asUsage(error))
+  const agent = yield* Effect.mapError(AgentFile.load(file), (error) => asUsage(error))
+  return { agent, services: undefined }
 })
 
 /** Returns the skills to offer. */
@@ -131,6 +144,7 @@ const withServers = Effect.fnUntraced(function* (
  */
 export const missingSkill = Effect.fnUntraced(function* (
   { skills }: Settings,
+  agent: Agents.Agent<unknown>,
   runId: string,
   revision?: number | undefined
 ) {
@@ -138,9 +152,16 @@ export const missingSkill = Effect.fnUntraced(function* (
   const registry = yield* SkillRegistry
   const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(runId)))
   if (state === undefined || (revision !== undefined && revision !== state.revision)) return undefined
-  const isMissing = ({ kind, name }: Call) => kind === "skill" && Option.isNone(registry.find(name ?? ""))
+  const own = new Set([...Agents.team(agent).values()].flatMap(({ skills }) => ownNames(skills)))
+  const isMissing = ({ kind, name }: Call) =>
+    kind === "skill" && !own.has(name ?? "") && Option.isNone(registry.find(name ?? ""))
   return (yield* Session.allowed(state)).find(isMissing)?.name ?? undefined
 })
+
+const ownNames = (skills: Agents.Agent<unknown>["skills"]): ReadonlyArray<string> =>
+  skills === undefined || skills === "all"
+    ? []
+    : skills.flatMap((skill) => (typeof skill === "string" ? [] : [skill.name]))
 
 /** Returns the message for a missing skill. */
 export const missing = (name: string): string =>

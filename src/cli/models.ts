@@ -27,6 +27,8 @@ export const open = Effect.fnUntraced(function* (
       "no model is named: give --model <provider>/<model>, --agent <file>, or --script <file> for a scripted model"
     )
   }
+  // A program, or an agent that brings its provider.
+  if (file.provider !== undefined) return { ...(yield* unused("none")), model: file.model }
   if (typeof file.model === "string") return yield* resolve(file.model)
   const { id, provider } = file.model
   if (provider === undefined) return yield* usage(`the model ${excerpt(id, 80)} of the agent names no provider`)

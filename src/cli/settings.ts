@@ -106,6 +106,9 @@ export const contextOf = (settings: Settings): JsonObject => ({ [key]: { ...give
 export const ofRun = (state: Pick<RunState, "context"> | undefined): Settings =>
   Option.getOrElse(Schema.decodeUnknownOption(Settings)(state?.context[key]), () => ({}))
 
+/** Returns true if a command started the run. */
+export const isOfCommand = ({ context }: Pick<RunState, "context">): boolean => isJsonObject(context[key])
+
 /** Removes the settings from a context, since they are paths and rights of the computer that started the run. */
 export const without = (context: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(context).filter(([name, value]) => name !== key || !isJsonObject(value)))

@@ -67,9 +67,11 @@ export const dialectFor = (description: string) => optional(Flag.withDescription
 
 /** The flags that describe an agent. Omitted ones follow from the agent file, or from the continued run. */
 export const agent = {
-  agent: optionalText("agent", "file", "Run the agent of a YAML or JSON file; other flags override it").pipe(
-    Flag.withAlias("a")
-  ),
+  agent: optionalText(
+    "agent",
+    "file",
+    "Run the agent of a YAML or JSON file, or of a module (./agents.ts#support), whose code runs; other flags override it"
+  ).pipe(Flag.withAlias("a")),
   model: optionalText("model", "model", "Ask this model: <provider>/<model>, such as ollama/llama3.1").pipe(
     Flag.withAlias("m")
   ),

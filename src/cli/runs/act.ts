@@ -155,14 +155,15 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
   const newer = yield* Settings.ofFlags(options)
   const { agent: name, context, revision: seen, runId: id } = yield* stored(options)
   const settings = Settings.over(Settings.ofRun({ context }), newer)
+  yield* checkKnown(name, { context }, settings)
   const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store))
+  // An agent file names its agent, which may be another than that of the run.
+  const own = settings.agent === undefined ? agent(name) : agent()
   return yield* Effect.gen(function* () {
-    const missing = yield* CliAgent.missingSkill(settings, id, revision)
+    const missing = yield* CliAgent.missingSkill(settings, own, id, revision)
     if (missing !== undefined) return yield* usage(CliAgent.missing(missing))
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(id)
     const recover = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
-    // An agent file names its agent, which may be another than that of the run.
-    const own = settings.agent === undefined ? agent(name) : agent()
     const events = Kernel.resumeStream(yield* CliAgent.withPrograms(own, settings), id, {
       recover,
       rewind,
@@ -174,6 +175,16 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
     return yield* follow(events, { ...options, title: `resuming ${id} at revision ${seen}` })
   }).pipe(Effect.mapError(asFailure), Effect.scoped, Effect.provide(kernel))
 })
+
+/** Fails for a run of a program whose agent no flag names: it would run under an agent that only has its name. */
+const checkKnown = (name: string, run: Pick<RunState, "context">, settings: Settings.Settings) =>
+  settings.agent !== undefined || Settings.isOfCommand(run) || CliAgent.usualNames.includes(name)
+    ? Effect.void
+    : Effect.fail(
+        usage(
+          `the run belongs to the agent '${Text.excerpt(name, 80)}' of a program: name it by --agent <module>#<export>, such as ./agents.ts#${Text.excerpt(name, 80)}`
+        )
+      )
 
 /** Creates a run from a revision of another, and prints its id. */
 export const fork = Effect.fnUntraced(function* ({ json, revision, ...target }: ForkFlags) {
@@ -201,6 +212,7 @@ export const replay = Effect.fnUntraced(function* (options: ReplayFlags) {
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
   const unused = model.slice(model.indexOf("/") + 1)
   const settings = Settings.over(Settings.ofRun(state), newer)
+  yield* checkKnown(state.agent, state, settings)
   const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store), { unused })
   const { events, lives, runs } = yield* Replay.run(agent(state.agent), runId).pipe(
     Effect.mapError((error) => {

@@ -34,7 +34,7 @@ export const work = Effect.fnUntraced(function* (flags: Settings.Settings, optio
     concurrency: options.concurrency,
     lease: `${options.lease} seconds`,
     resume: ({ runId }) =>
-      Effect.flatMap(CliAgent.missingSkill(flags, runId), (name) =>
+      Effect.flatMap(CliAgent.missingSkill(flags, agent(), runId), (name) =>
         name === undefined
           ? Effect.succeed({ context: Settings.contextOf(flags) })
           : Effect.fail(new ToolNotFound({ name }))

@@ -1,0 +1,65 @@
+/**
+ * Agents of modules: `--agent ./agents.ts#support`.
+ */
+
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Path from "effect/Path"
+import * as Agents from "../Agent.ts"
+import { isRecord } from "../kit/json.ts"
+import { type CommandFailed, usage } from "./exit.ts"
+import { exportsOf } from "./scenarioFiles.ts"
+import * as Text from "./terminalText.ts"
+
+/** An agent, and the services of its skills. */
+export interface Loaded {
+  readonly agent: Agents.Agent<unknown>
+  readonly services: Layer.Layer<never, CommandFailed>
+}
+
+/**
+ * Imports a module and returns one of its agents: that of the export, or else of the agent's name, behind `#`. Without
+ * `#`, the default export or the only agent. The export `layer` provides the services of its skills.
+ */
+export const load = Effect.fnUntraced(function* (place: string): Effect.fn.Return<Loaded, CommandFailed, Path.Path> {
+  const [, file = place, name] = /^(.*?\.[cm]?[jt]s)(?:#(.*))?$/s.exec(place) ?? []
+  const exports = yield* exportsOf(file)
+  const found = choose(exports, name)
+  if (found === undefined) return yield* usage(`${Text.excerpt(place, 200)} names no agent: ${choices(exports)}`)
+  const problem = Agents.problem(found)
+  if (problem !== undefined) return yield* usage(Text.excerpt(problem.message, 400))
+  return { agent: found, services: servicesOf(exports["layer"], Text.excerpt(file, 200)) }
+})
+
+type Exports = { readonly [name: string]: unknown }
+
+const agentsOf = (exports: Exports): ReadonlyArray<readonly [name: string, agent: Agents.Agent<unknown>]> =>
+  Object.entries(exports).flatMap(([name, value]) => (isAgent(value) ? [[name, value] as const] : []))
+
+const choose = (exports: Exports, name: string | undefined): Agents.Agent<unknown> | undefined => {
+  const found = agentsOf(exports)
+  const called = (name: string) => found.find(([exported]) => exported === name)?.[1]
+  if (name !== undefined) return called(name) ?? found.find(([, agent]) => agent.name === name)?.[1]
+  const [first, ...others] = new Set(found.map(([, agent]) => agent))
+  return called("default") ?? (others.length === 0 ? first : undefined)
+}
+
+const choices = (exports: Exports): string => {
+  const names = agentsOf(exports).map(([name]) => `#${name}`)
+  return names.length === 0 ? "the module exports none" : `choose one of ${Text.excerpt(names.join(", "), 300)}`
+}
+
+const isAgent = (value: unknown): value is Agents.Agent<unknown> =>
+  isRecord(value) && typeof value["name"] === "string" && Array.isArray(value["handoffs"]) && "maxSteps" in value
+
+const isClosedLayer = (value: unknown): value is Layer.Layer<never, unknown> => Layer.isLayer(value)
+
+const servicesOf = (layer: unknown, file: string): Layer.Layer<never, CommandFailed> =>
+  isClosedLayer(layer)
+    ? Layer.catch(layer, (error) => {
+        const reason = error instanceof Error ? error.message : String(error)
+        return Layer.effectContext<never, CommandFailed, never>(
+          Effect.fail(usage(`the layer of ${file} failed: ${Text.excerpt(reason, 300)}`))
+        )
+      })
+    : Layer.empty

@@ -1,0 +1,81 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { kernai } from "./support.ts"
+
+/** The folder is inside the project, so that the module finds Effect. */
+const scratch = fileURLToPath(new URL("./.agentModule", import.meta.url))
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => {
+    const place = `${scratch}-${process.pid}`
+    mkdirSync(place, { recursive: true })
+    writeFileSync(join(place, "agents.ts"), agents)
+    writeFileSync(join(place, "one.ts"), one)
+    writeFileSync(join(place, "none.ts"), "export const answer: number = 42\n")
+    writeFileSync(join(place, "script.json"), JSON.stringify([command, '<block type="final">Done.</block>']))
+    return place
+  }),
+  (place) => Effect.sync(() => rmSync(place, { recursive: true, force: true }))
+)
+
+const command = '<block type="command" name="greet">{"who":"Ada"}</block>'
+
+const agents = `
+import { Context, Effect, Layer, Schema } from "effect"
+import { Agent, Program, Skill } from "kernai"
+
+class Greeter extends Context.Service<Greeter, { readonly greeting: string }>()("Greeter") {}
+
+const greet = Skill.make("greet", {
+  description: "Greets somebody",
+  input: Schema.Struct({ who: Schema.String }),
+  execute: ({ who }) => Greeter.useSync(({ greeting }) => greeting + " " + who)
+})
+
+export const layer = Layer.succeed(Greeter, { greeting: "Good day" })
+export const support = Agent.make({ name: "desk", instructions: "Help.", model: "scripted", skills: [greet] })
+export const echo = Program.make("echo", { run: (text: string) => Effect.succeed("echo: " + text) })
+`
+
+const one = `
+import { Effect } from "effect"
+import { Program } from "kernai"
+export const only = Program.make("only", { run: () => Effect.succeed("the only one") })
+`
+
+describe("an agent of a module", () => {
+  it.live("runs with its own skills and the services of its layer, and is resumed without flags", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const store = ["--store", join(place, "runs.db")]
+      const script = ["--script", join(place, "script.json")]
+      const agent = ["--agent", `${join(place, "agents.ts")}#support`]
+      const ran = yield* kernai(["run", "Greet Ada", "-y", "--json", ...agent, ...script, ...store])
+      assert.strictEqual(ran.code, 0, ran.error)
+      const { runId }: { readonly runId: string } = JSON.parse(ran.out)
+      const shown = yield* kernai(["runs", "show", runId, ...store])
+      assert.include(shown.out, "agent     desk\n")
+      assert.include(shown.out, "Good day Ada")
+      const resumed = yield* kernai(["runs", "resume", runId, "-q", ...store])
+      assert.strictEqual(resumed.out, "Done.\n", resumed.error)
+    })
+  )
+
+  it.live("may be a program, is found by its export or name, and needs no name where it is the only one", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const ask = (agent: string) => kernai(["run", "hello", "-q", "--agent", join(place, agent)])
+      assert.strictEqual((yield* ask("agents.ts#echo")).out, "echo: hello\n")
+      assert.strictEqual((yield* ask("one.ts")).out, "the only one\n")
+      const open = yield* ask("agents.ts")
+      assert.deepStrictEqual([open.code, open.out], [2, ""])
+      assert.include(open.error, "names no agent: choose one of #echo, #support")
+      assert.include((yield* ask("agents.ts#nobody")).error, "choose one of #echo, #support")
+      assert.include((yield* ask("none.ts")).error, "the module exports none")
+      assert.include((yield* ask("missing.ts")).error, "cannot be loaded")
+    })
+  )
+})
