@@ -79,7 +79,7 @@ const serveAt = Effect.fnUntraced(function* (pace: Duration.Input, ...replies: R
       const id = ++last
       return Effect.andThen(send({ id, method, params }), answerOf(id))
     })
-  const open = Effect.map(request("session/new", { cwd: "/work", mcpServers: [] }), ({ result }) => result)
+  const open = Effect.map(request("session/new", { cwd: "/project", mcpServers: [] }), ({ result }) => result)
   return { write, send, request, answerOf, open, seen }
 })
 
@@ -102,7 +102,7 @@ describe("AcpServe", () => {
       assert.strictEqual(yield* refused("session/fly", {}), -32_601)
       assert.strictEqual(yield* refused("initialize", { protocolVersion: "one" }), -32_602)
       assert.strictEqual(yield* refused("session/new", { cwd: "work", mcpServers: [] }), -32_602)
-      assert.strictEqual(yield* refused("session/new", { cwd: "/work\0", mcpServers: [] }), -32_602)
+      assert.strictEqual(yield* refused("session/new", { cwd: "/project\0", mcpServers: [] }), -32_602)
       assert.strictEqual(yield* refused("session/load", { sessionId: "../x", cwd: "/", mcpServers: [] }), -32_602)
       const sessionId = `acp-${"0".repeat(32)}`
       assert.strictEqual(yield* refused("session/load", { sessionId, cwd: "/", mcpServers: [] }), -32_002)
@@ -135,8 +135,8 @@ describe("AcpServe", () => {
         title: "edit src/a.ts",
         kind: "edit",
         status: "pending",
-        locations: [{ path: "/work/src/a.ts" }],
-        content: [{ type: "diff", path: "/work/src/a.ts", oldText: "one", newText: "two" }]
+        locations: [{ path: "/project/src/a.ts" }],
+        content: [{ type: "diff", path: "/project/src/a.ts", oldText: "one", newText: "two" }]
       })
       assert.deepStrictEqual(
         updates.find((update) => update["sessionUpdate"] === "plan"),
