@@ -225,7 +225,7 @@ export interface RunStoreShape {
   /**
    * Returns whether no run is queued, running, interrupted or waiting. For stores whose `offers` also emits each run that pauses,
    * and loses nothing, as where all processes are this one: workers poll every five minutes instead of every five seconds
-   * while no run is unfinished.
+   * while no run is unfinished or waits.
    *
    * @since 0.1.0
    */

@@ -28,7 +28,7 @@ export interface Options<R = never> extends Model.Options<R> {
   /**
    * How often it polls for runs that were never offered: those of workers that died, and those of processes that cannot
    * announce offers. Default: every five seconds, or every second if the store emits no offers; on a store in memory every
-   * five minutes while no run is unfinished. It polls as often for questions with a deadline asked by other processes, by
+   * five minutes while no run is unfinished or waits. It polls as often for questions with a deadline asked by other processes, by
    * default at least every five seconds.
    */
   readonly pollInterval?: Duration.Input | undefined
