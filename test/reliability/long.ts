@@ -9,6 +9,8 @@
  * `npm run reliability -- kills mutants`.
  */
 import { Effect } from "effect"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { CrashMatrix } from "kernai/testing"
 import * as Broken from "../support/brokenKernels.ts"
 import * as Stores from "../support/brokenStores.ts"
@@ -112,11 +114,16 @@ const clustered = async (): Promise<ReadonlyArray<Line>> => {
 /** Workers and a cluster under everything that may happen, side by side. */
 const chaotic = async (): Promise<ReadonlyArray<Line>> => {
   const kinds = ["workers", "cluster"] as const
-  const outcomes = await Promise.all(kinds.map(async (kind) => ({ kind, ...(await Chaos.chaos({ kind, minutes })) })))
-  return outcomes.map(({ calls, ends, faults, findings, kind, runs, slowest }) => {
+  const outcomes = await Promise.all(
+    kinds.map(async (kind) => {
+      const evidence = join(tmpdir(), `kernai-chaos-${kind}-${Date.now()}`)
+      return { kind, ...(await Chaos.chaos({ kind, minutes, evidence })) }
+    })
+  )
+  return outcomes.map(({ calls, ends, evidence, faults, findings, kind, runs, slowest }) => {
     const count = Object.values(faults).reduce((sum, count) => sum + count, 0)
     const each = Object.entries(faults).map(([name, count]) => `${name} ${count}`)
-    const note = `${each.join(", ")}; ${runs} runs, ${calls} calls, at rest within ${slowest} ms, ${ends.length} processes ended by themselves`
+    const note = `${each.join(", ")}; ${runs} runs, ${calls} calls, at rest within ${slowest} ms, ${ends.length} processes ended by themselves${evidence === undefined ? "" : `; evidence in ${evidence}`}`
     return { what: `faults of ${kind} in ${minutes} minutes`, count, least: 5 * minutes, findings, note }
   })
 }

@@ -15,6 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { folder } from "../../support/folder.ts"
 import * as Postgres from "../../support/postgres.ts"
 import { randomOf } from "../../support/random.ts"
+import * as Evidence from "./evidence.ts"
 import { chosen, type World } from "./faults.ts"
 import { judge } from "./judge.ts"
 import { bundle, open } from "./processes.ts"
@@ -24,6 +25,10 @@ import type { Side } from "./side.ts"
 export interface Settings extends Pick<Side, "kind" | "planted"> {
   readonly minutes: number
   readonly seed?: number
+  /** Milliseconds between faults. Default: 2,000. */
+  readonly faultEvery?: number
+  /** A folder that does not exist, for the evidence of findings. */
+  readonly evidence?: string
 }
 
 export interface Outcome {
@@ -35,6 +40,8 @@ export interface Outcome {
   /** What processes said that ended by themselves. They are replaced. */
   readonly ends: ReadonlyArray<string>
   readonly findings: ReadonlyArray<string>
+  /** The folder with the evidence of the findings. */
+  readonly evidence: string | undefined
 }
 
 const lease = 3_000
@@ -49,7 +56,9 @@ interface Chaos extends World {
   readonly services: Context.Context<Kernel.Kernel | RunStore.RunStore>
   readonly version: () => number
   readonly submitted: Array<string>
+  readonly faultEvery: number
   readonly counts: { [name: string]: number }
+  readonly noted: Array<string>
   slowest: number
 }
 
@@ -102,7 +111,7 @@ const misfortune = async (chaos: Chaos): Promise<void> => {
   const until = Date.now() + faultsMs
   const healing: Array<Promise<void>> = []
   while (Date.now() < until) {
-    await sleep(1_000 + 2_000 * chaos.random())
+    await sleep(chaos.faultEvery * (0.5 + chaos.random()))
     const [name, fault] = chosen(chaos.random)
     chaos.counts[name] = (chaos.counts[name] ?? 0) + 1
     healing.push(fault(chaos))
@@ -155,9 +164,8 @@ const judged = async ({ services, submitted }: Chaos, calls: ReadonlyMap<string,
   return (await Effect.runPromise(Effect.forEach(submitted, one, { concurrency: 8 }))).flat()
 }
 
-/** The calls of each run as the ledger has them. A line cut off by a kill is none. */
-const callsIn = (ledger: string): ReadonlyMap<string, ReadonlyArray<string>> => {
-  const lines = fs.readFileSync(ledger, "utf8").split("\n").slice(0, -1)
+/** The calls of each run as the lines of the ledger have them. */
+const callsIn = (lines: ReadonlyArray<string>): ReadonlyMap<string, ReadonlyArray<string>> => {
   const calls = new Map<string, Array<string>>()
   for (const line of lines) {
     const [runId = "", callId = ""] = line.split(" ")
@@ -168,16 +176,21 @@ const callsIn = (ledger: string): ReadonlyMap<string, ReadonlyArray<string>> => 
   return calls
 }
 
-const make = Effect.fnUntraced(function* ({ kind, planted, seed = Date.now() }: Settings) {
+const ledgerName = "ledger"
+
+const storeOf = ({ services }: Chaos) => Context.get(services, RunStore.RunStore)
+
+const make = Effect.fnUntraced(function* ({ faultEvery = 2_000, kind, planted, seed = Date.now() }: Settings) {
   // A commit survives the crash of the server.
   const server = yield* Postgres.start({ durable: true })
   const urlAt = (port: number) => `postgres://${server.username}:${server.password}@${server.host}:${port}/postgres`
   const place = yield* folder
-  const ledger = join(place, "ledger")
+  const ledger = join(place, ledgerName)
   fs.writeFileSync(ledger, "")
   const program = yield* Effect.promise(() => bundle(place))
   const services = yield* Layer.build(Layer.merge(clientAt(kind, urlAt(server.port)), Logger.layer([])))
   let version = 0
+  const noted: Array<string> = []
   const at = { port: server.port, urlAt, version: () => version }
   const slots = yield* Effect.acquireRelease(
     Effect.sync(() => ["a", "b", "c"].map((name) => open(name, program, { kind, ledger, lease, planted }, at))),
@@ -194,21 +207,38 @@ const make = Effect.fnUntraced(function* ({ kind, planted, seed = Date.now() }: 
     services,
     version: () => version,
     submitted: [],
+    faultEvery,
     counts: {},
+    noted,
+    note: (what) => void noted.push(`${new Date().toISOString()} ${what}`),
     slowest: 0
   }
-  return { chaos, ledger }
+  return { chaos, place }
 })
 
 /** Lets chaos happen for some minutes, at least one cycle, and judges what is left. */
 export const chaos = async (settings: Settings): Promise<Outcome> => {
   const scope = Scope.makeUnsafe()
-  const { chaos, ledger } = await Effect.runPromise(Scope.provide(make(settings), scope))
+  const { chaos, place } = await Effect.runPromise(Scope.provide(make(settings), scope))
   const until = Date.now() + settings.minutes * 60_000
   do await cycle(chaos)
   while (Date.now() + faultsMs < until)
+  // A line cut off by a kill is none.
+  const ledger = fs.readFileSync(join(place, ledgerName), "utf8").split("\n").slice(0, -1)
   const calls = callsIn(ledger)
   const findings = [...chaos.findings, ...(await judged(chaos, calls))]
+  const ends = chaos.slots.flatMap(({ errors }) => errors)
+  const evidence =
+    settings.evidence === undefined
+      ? undefined
+      : await Evidence.keep(settings.evidence, {
+          findings,
+          ends,
+          faults: chaos.noted,
+          ledger,
+          logs: place,
+          journalOf: (runId) => Effect.runPromise(Stream.runCollect(storeOf(chaos).read(runId)))
+        })
   // A client or a server that does not end hides no result.
   const closed = Effect.timeoutOption(
     Effect.forkDetach(Scope.close(scope, Exit.void)).pipe(Effect.flatMap(Fiber.join)),
@@ -220,13 +250,15 @@ export const chaos = async (settings: Settings): Promise<Outcome> => {
     calls: [...calls.values()].reduce((sum, { length }) => sum + length, 0),
     faults: chaos.counts,
     slowest: chaos.slowest,
-    ends: chaos.slots.flatMap(({ errors }) => errors),
-    findings
+    ends,
+    findings,
+    evidence
   }
 }
 
 if (import.meta.filename === process.argv[1]) {
   const settings: Settings = JSON.parse(process.argv[2] ?? '{"kind":"workers","minutes":1}')
-  console.log(JSON.stringify(await chaos(settings), null, 1))
+  const { ends, ...outcome } = await chaos(settings)
+  console.log(JSON.stringify({ ...outcome, ends: ends.length }, null, 1))
   process.exit(0)
 }

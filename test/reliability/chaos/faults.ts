@@ -18,6 +18,8 @@ export interface World {
   /** Gives processes that start from now on the next version. */
   readonly nextVersion: () => void
   readonly findings: Array<string>
+  /** Notes a fault, with its time. */
+  readonly note: (what: string) => void
 }
 
 type Fault = (world: World) => Promise<void>
@@ -31,33 +33,45 @@ const victimOf = ({ random, slots }: World): Running | undefined => {
 /** From half a lease, which is survived, to two of them. */
 const whileOf = ({ lease, random }: World) => sleep(lease * (0.5 + 1.5 * random()))
 
-const killed: Fault = async (world) => victimOf(world)?.signal("SIGKILL")
+const killed: Fault = async (world) => {
+  const victim = victimOf(world)
+  world.note(`kills ${victim?.name}`)
+  victim?.signal("SIGKILL")
+}
 
 const stopped: Fault = async (world) => {
   const victim = victimOf(world)
+  world.note(`stops ${victim?.name}`)
   victim?.signal("SIGSTOP")
   await whileOf(world)
   victim?.signal("SIGCONT")
+  world.note(`continues ${victim?.name}`)
 }
 
 const cutOff: Fault = async (world) => {
-  const { links = [] } = victimOf(world) ?? {}
+  const { links = [], name } = victimOf(world) ?? {}
   const some = links.filter(() => world.random() < 0.7)
+  const which = `${some.length} of ${links.length} links of ${name}`
+  world.note(`cuts ${which}`)
   for (const link of some) link.cut()
   await whileOf(world)
   for (const link of some) link.heal()
+  world.note(`heals ${which}`)
 }
 
 /** Ends a process by SIGTERM, which may take 10 s at most, and waits for the next one. */
-const replaced = async ({ findings }: World, slot: Slot): Promise<void> => {
+const replaced = async ({ findings, note }: World, slot: Slot): Promise<void> => {
   const running = slot.now()
   if (running === undefined) return
+  note(`ends ${running.name}`)
   running.signal("SIGTERM")
   const late = sleep(15_000, true, { ref: false })
   if (await Promise.race([running.ended.then(() => false), late])) {
     findings.push(`stuck: ${running.name} did not end after SIGTERM`)
+    running.signal("SIGUSR2")
+    await sleep(500)
     running.signal("SIGKILL")
-  }
+  } else note(`${running.name} has ended`)
   for (let beat = 0; slot.now() === undefined && beat < 200; beat++) await sleep(50)
 }
 
@@ -68,10 +82,12 @@ const restarted: Fault = async (world) => {
 
 const rolledOut: Fault = async (world) => {
   world.nextVersion()
+  world.note("rolls out the next version")
   for (const slot of world.slots) await replaced(world, slot)
 }
 
-const disconnected: Fault = async ({ url }) => {
+const disconnected: Fault = async ({ note, url }) => {
+  note("disconnects all from the database")
   const statement =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
   await SqlClient.SqlClient.use((sql) => sql.unsafe(statement)).pipe(
@@ -81,8 +97,10 @@ const disconnected: Fault = async ({ url }) => {
   )
 }
 
-const databaseRestarted: Fault = async ({ random, server }) => {
-  Postgres.restart(server, random() < 0.5 ? "fast" : "immediate")
+const databaseRestarted: Fault = async ({ note, random, server }) => {
+  const mode = random() < 0.5 ? "fast" : "immediate"
+  note(`restarts the database, ${mode}`)
+  Postgres.restart(server, mode)
   await sleep(2_000)
 }
 

@@ -14,8 +14,10 @@ describe("the judge of the chaos", () => {
     assert.deepStrictEqual(rulesOf({ calls: ["a", "b", "c"] }), ["nothing_lost"])
   })
 
-  it("finds a call that was entered twice", () =>
-    assert.deepStrictEqual(rulesOf({ calls: ["a", "b", "b", "c", "d"] }), ["writes_once"]))
+  it("finds a call that was entered twice, and a call too many", () => {
+    assert.deepStrictEqual(rulesOf({ calls: ["a", "b", "b", "c", "d"] }), ["writes_once"])
+    assert.deepStrictEqual(rulesOf({ calls: ["a", "b", "c", "d", "e"] }), ["writes_once"])
+  })
 
   it("finds an innocent run that failed, and a journal with a gap", () => {
     assert.deepStrictEqual(rulesOf({ status: "failed", error: "RunPoisoned" }), ["innocent_failed"])

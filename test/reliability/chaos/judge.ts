@@ -39,6 +39,7 @@ const judgeInnocent = ({ calls, error, runId, status }: Found): ReadonlyArray<st
       ? []
       : [`nothing_lost: ${runId} is ${status}`]),
     ...(once.size === calls.length ? [] : [`writes_once: ${runId} paid twice: ${calls.join(", ")}`]),
+    ...(once.size > turns ? [`writes_once: ${runId} paid ${once.size} times`] : []),
     ...(status === "completed" && once.size < turns ? [`nothing_lost: ${runId} paid ${once.size} times`] : [])
   ]
 }

@@ -5,7 +5,7 @@ import * as esbuild from "esbuild"
 import { spawn } from "node:child_process"
 import { writeFileSync } from "node:fs"
 import { createServer } from "node:net"
-import { basename, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import * as Link from "../../cluster/link.ts"
 import type { Side } from "./side.ts"
@@ -30,7 +30,7 @@ export interface Slot {
 }
 
 /** What the processes of a slot are told, but for their names and ports. */
-export type Given = Omit<Side, "name" | "version" | "url" | "port" | "listenPort">
+export type Given = Omit<Side, "name" | "version" | "url" | "port" | "listenPort" | "log">
 
 /** Writes the program of a process, with all that it needs in a few files, to a folder. */
 export const bundle = async (folder: string): Promise<string> => {
@@ -77,7 +77,8 @@ const live = async (
   const listenPort = await freePort()
   const links = [await Link.open(port), await Link.open(listenPort)] as const
   const [database, others] = links
-  const side: Side = { ...given, name, version, url: urlAt(database.port), port: others.port, listenPort }
+  const log = join(dirname(given.ledger), `${name}.log`)
+  const side: Side = { ...given, name, version, log, url: urlAt(database.port), port: others.port, listenPort }
   const child = spawn(process.execPath, [program, JSON.stringify(side)], {
     env: { ...process.env, NODE_DISABLE_COMPILE_CACHE: "1" },
     stdio: ["pipe", "pipe", "pipe"]

@@ -27,15 +27,20 @@ export const agentOf = (version: number) =>
 /** An agent that no process has. */
 export const nobody = Agent.make({ ...given, name: "nobody" })
 
-/** A model that pays for some turns, then answers. */
+/**
+ * A model that pays in some turns, then answers. Like any model, it makes a call again that was not started because the
+ * store was away for too long. It knows that from the result of the call, not from the number of its replies.
+ */
 const provider = (takes: number): Provider.ProviderShape => ({
   name: "scripted",
   stream: ({ messages }) => {
     const said = messages.filter(({ role }) => role === "assistant").length
+    const results = messages.flatMap(({ content }) => content.filter((part) => part.type === "tool_result"))
+    const paid = results.filter(({ isError }) => !isError).length
     const isPoison = JSON.stringify(messages.find(({ role }) => role === "user")?.content ?? "").includes("poison")
     const call = isPoison ? { name: "burn", params: {} } : { name: "pay", params: { turn: said } }
     const parts: ReadonlyArray<StreamPart.StreamPart> =
-      said < turns
+      paid < turns
         ? [{ type: "tool-call", id: `call-${said}`, ...call }, StreamPart.finish("tool-calls")]
         : [StreamPart.text("done"), StreamPart.finish()]
     return Stream.unwrap(Effect.as(Effect.sleep(takes), Stream.fromArray(parts)))

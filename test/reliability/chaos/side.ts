@@ -5,7 +5,7 @@
  * before it does anything; a resume learns from it which calls in flight were entered.
  */
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { Cause, Effect, Exit, Layer, Logger, Redacted, Schedule } from "effect"
+import { Cause, Effect, Exit, Layer, Logger, Redacted, References, Schedule } from "effect"
 import { Content, type Kernel, RunStore, RunWorker } from "kernai"
 import { ClusterKernel, ClusterNode } from "kernai/cluster"
 import { PgRunStore } from "kernai/sql"
@@ -21,6 +21,8 @@ export interface Side {
   readonly version: number
   /** The file of all calls that were entered. */
   readonly ledger: string
+  /** The file of its log. */
+  readonly log: string
   /** Milliseconds until another process has the runs of one that died. */
   readonly lease: number
   /** Where a runner is reached, and where it listens. */
@@ -34,7 +36,7 @@ const line = (runId: string, callId: string) => `${runId} ${callId} `
 const effects = ({ ledger, name }: Side): Effects => ({
   pay: (runId, callId) =>
     Effect.suspend(() => {
-      fs.appendFileSync(ledger, `${line(runId, callId)}${name}\n`)
+      fs.appendFileSync(ledger, `${line(runId, callId)}${name} ${new Date().toISOString()}\n`)
       return Effect.as(Effect.sleep(20), "paid")
     }),
   burn: Effect.andThen(
@@ -59,6 +61,7 @@ const resume =
     })
 
 const optionsOf = (side: Side) => ({
+  workerId: side.name,
   agents: [agentOf(side.version)],
   resume: resume(side),
   onRun: () => Effect.void,
@@ -70,7 +73,6 @@ const store = ({ url }: Side) => Layer.orDie(PgRunStore.layer({ url: Redacted.ma
 const worker = (side: Side) =>
   RunWorker.layer({
     ...optionsOf(side),
-    workerId: side.name,
     concurrency: 20,
     lease: side.lease,
     pollInterval: side.planted === "forgets to continue" ? "1 hour" : "500 millis"
@@ -102,12 +104,33 @@ const main = (side: Side): Effect.Effect<never, unknown> => {
     : Layer.launch(Layer.provideMerge(ready, runner(side)))
 }
 
-const fiber = Effect.runFork(Effect.provide(main(JSON.parse(process.argv[2] ?? "{}")), Logger.layer([])))
-process.once("SIGTERM", () => fiber.interruptUnsafe())
+const side: Side = JSON.parse(process.argv[2] ?? "{}")
+
+/** Writes a line to the log, which has a limit. */
+const log = (text: string): void => {
+  if (written > 300_000) return
+  written += text.length
+  fs.appendFileSync(side.log, `${text}\n`)
+}
+let written = 0
+const note = (what: string) => log(`timestamp=${new Date().toISOString()} ${what}`)
+
+const fiber = main(side).pipe(
+  Effect.provide(Logger.layer([Logger.map(Logger.formatLogFmt, log)])),
+  Effect.provideService(References.MinimumLogLevel, "Debug"),
+  Effect.runFork
+)
+process.once("SIGTERM", () => {
+  note("SIGTERM")
+  fiber.interruptUnsafe()
+})
+// It did not end after SIGTERM.
+process.on("SIGUSR2", () => note(`held by ${process.getActiveResourcesInfo().join(", ")}`))
 // The process that started it is gone.
 process.stdin.on("close", () => process.exit(1)).resume()
 fiber.addObserver((exit) => {
   const isStopped = Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)
+  note(isStopped ? "stopped" : Cause.pretty(exit.cause))
   if (!isStopped) process.stderr.write(Cause.pretty(exit.cause))
   process.exit(isStopped ? 0 : 1)
 })
