@@ -58,8 +58,9 @@ export interface Limits {
    */
   readonly cleanUpTimeout: Duration.Duration
   /**
-   * Time for one append of a store. The append is then retried, and in the end the run fails with `StoreError`.
-   * Default: 10 seconds.
+   * Time for one append of a store. The append is then retried, and in the end the run fails with `StoreError`. A
+   * `write` call waits as long for a store that is away before its model learns that it was not started. Default: 10
+   * seconds.
    */
   readonly appendTimeout: Duration.Duration
   /**

@@ -164,33 +164,37 @@ describe("a process that lost its run between launching a write call and enterin
     })
   )
 
-  it.effect("tells the model that a call was not started when the store cannot confirm the lease", () =>
-    Effect.gen(function* () {
-      const store = yield* RunStore.makeMemory
-      const entered: Array<string> = []
-      let isAway = false
-      const away = new RunStore.StoreError({ operation: "read", reason: "unavailable", detail: "away" })
-      const weak = { ...store, head: (id: string) => (isAway ? Effect.fail(away) : store.head(id)) }
-      const provider = MockProvider.make({ calls: [{ id: "a", name: "pay", params: {} }] }, "sorry")
-      const tools = { ...agent, dialect: "tools" as const }
-      const running = yield* Effect.forkChild(
-        Kernel.run(tools, "go", { runId: "run", provider }).pipe(
-          Effect.provide(
-            processOn(
-              weak,
-              "first",
-              entered,
-              Effect.sync(() => (isAway = true))
-            )
+  for (const { awayFor, name, text } of [
+    { name: "enters the call once a store that was away for seconds confirms the lease", awayFor: 5_000, text: "paid" },
+    { name: "tells the model that a call was not started when the store cannot confirm the lease", text: "sorry" }
+  ]) {
+    it.effect(name, () =>
+      Effect.gen(function* () {
+        const store = yield* RunStore.makeMemory
+        const entered: Array<string> = []
+        let isAway = false
+        const away = new RunStore.StoreError({ operation: "read", reason: "unavailable", detail: "away" })
+        const weak = { ...store, head: (id: string) => (isAway ? Effect.fail(away) : store.head(id)) }
+        const provider = MockProvider.make({ calls: [{ id: "a", name: "pay", params: {} }] }, text)
+        const tools = { ...agent, dialect: "tools" as const }
+        const leave = Effect.sync(() => (isAway = true))
+        const running = yield* Effect.forkChild(
+          Kernel.run(tools, "go", { runId: "run", provider }).pipe(
+            Effect.provide(processOn(weak, "first", entered, leave))
           )
         )
-      )
-      yield* TestClock.adjust("1 second")
-      assert.strictEqual((yield* Fiber.join(running)).text, "sorry")
-      assert.deepStrictEqual(entered, [])
-      const state = Option.getOrThrow(yield* store.load("run"))
-      const result = state.turns[0]?.completed[0]
-      assert.include(result?.error?.message, "The call was not started")
-    })
-  )
+        if (awayFor !== undefined) {
+          yield* TestClock.adjust(awayFor)
+          isAway = false
+        }
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual((yield* Fiber.join(running)).text, text)
+        assert.lengthOf(entered, awayFor === undefined ? 0 : 1)
+        const state = Option.getOrThrow(yield* store.load("run"))
+        const error = state.turns[0]?.completed[0]?.error?.message
+        if (awayFor === undefined) assert.include(error, "The call was not started")
+        else assert.isUndefined(error)
+      })
+    )
+  }
 })

@@ -6,12 +6,14 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import * as Schedule from "effect/Schedule"
 import * as Calls from "../../Call.ts"
 import type { Call, CallResult } from "../../Call.ts"
 import { AgentCrashError, ConcurrentAppendError, RunBusy } from "../../KernelError.ts"
 import type { ToolEffect, ToolRun } from "../../Middleware.ts"
 import { guarded } from "../../kit/foreignCode.ts"
 import { extensionError } from "../errors/extensionError.ts"
+import { isHiccup } from "../errors/failedCall.ts"
 import { shown } from "../run/publish.ts"
 import { type Run, policyScope } from "../run/run.ts"
 import { stepOf } from "../state/state.ts"
@@ -80,14 +82,21 @@ const proveHead = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void,
   if (run.parent === undefined && run.prove !== undefined) yield* run.prove(head)
 })
 
+/** Proves ownership, and again while the store is away, for as long as an append may take. */
+const proveInTime = (run: Run): Effect.Effect<void, FlushError | RunBusy> =>
+  Effect.retry(proveOwnership(run), {
+    while: (error) => isHiccup(error) && run.failed === undefined && !isLost(run),
+    schedule: Schedule.upTo(Schedule.spaced("500 millis"), { duration: run.limits.appendTimeout })
+  })
+
 /**
  * Proves ownership right before a `write` call runs. Returns an error result, instead of running the call, if another
  * process owns the run or the store cannot tell. A process that lost the run stores nothing more.
  */
 export const unlessLost = Effect.fnUntraced(function* (run: Run, call: Call): Effect.fn.Return<CallResult | undefined> {
-  const proof = yield* Effect.result(proveOwnership(run))
+  const proof = yield* Effect.result(proveInTime(run))
   if (Result.isSuccess(proof)) return isLost(run) ? lose(run, call) : undefined
-  return proof.failure._tag === "StoreError" ? refused(call, proof.failure) : lose(run, call)
+  return proof.failure._tag === "StoreError" && !isLost(run) ? refused(call, proof.failure) : lose(run, call)
 })
 
 /** Checks again by the local clock: the process may have been suspended since it asked the store. */
