@@ -72,10 +72,15 @@ const search = (): Promise<Line> =>
 /** Precision and recall of each corpus, as its test logs them; the test has the bounds. */
 const guards = (): ReadonlyArray<Line> => {
   const ran = vitest(["test/guard/corpora.test.ts"])
-  return ["personal data", "secrets", "injections"].map((corpus) => {
+  const corpora = ["personal data", "secrets", "injections"].flatMap((kind) => [
+    kind,
+    `${kind}, blind`,
+    `${kind}, blind and unseen`
+  ])
+  return corpora.map((corpus) => {
     const figure = new RegExp(`guards ${corpus}: (.*)`).exec(ran.stdout)?.[1]
     return {
-      line: `guards find the ${corpus} of their corpus`,
+      line: `guards find what stands in the corpus of ${corpus}`,
       pass: ran.status === 0 && figure !== undefined,
       figure: figure ?? "not measured"
     }

@@ -1,7 +1,7 @@
 /**
  * Finds places in texts: personal data, secrets, banned phrases, and instructions that are addressed to a model.
  *
- * Detectors are rules, not models: they take microseconds, and miss what no rule describes. `docs/recipes/guards.md` says
+ * Detectors are rules, not models: they take milliseconds for a long page, and miss what no rule describes. `docs/recipes/guards.md` says
  * how much they find in the corpora of the repository.
  *
  * @since 0.1.0
@@ -126,7 +126,7 @@ export const phrases = (kind: string, list: ReadonlyArray<string>): Detector => 
  * @since 0.1.0
  */
 export const personalData = ({ names = [] }: { readonly names?: ReadonlyArray<string> | undefined } = {}): Detector =>
-  all(emails, ibans, cards, phones, phrases("name", names))
+  all(emails, ibans, cards, phones, { ...phrases("name", names), find: phrasesIn("name", names, "s?") })
 
 /**
  * Keys of vendors, private keys, tokens, passwords in addresses and assignments, and long random words.
@@ -137,8 +137,9 @@ export const personalData = ({ names = [] }: { readonly names?: ReadonlyArray<st
 export const secrets: Detector = { reach: 256, find: secretsIn }
 
 /**
- * Sentences that give instructions to a model, in English, German, French, Spanish, Italian, Portuguese, Dutch, Russian,
- * Chinese and Japanese, and forged turns of a conversation.
+ * Sentences that give instructions to a model, in English, German, French, Spanish, Italian, Portuguese, Dutch, Polish,
+ * Russian, Chinese and Japanese, and forged turns of a conversation. Letters of other alphabets, digits between letters,
+ * spread letters, invisible characters and Base64 do not hide them.
  *
  * @category detectors
  * @since 0.1.0

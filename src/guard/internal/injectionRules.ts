@@ -1,22 +1,27 @@
 /**
- * Finds instructions to a model in texts that should hold data only.
- *
- * A text is compared without invisible characters, in compatible forms and small letters, so that `Ｉｇｎｏｒｅ` is found.
- * A strong rule is enough; of the weak ones, two different must match.
+ * Finds instructions to a model in texts that should hold data only. A strong rule is enough; of the weak ones, two
+ * different must match.
  */
 
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
 import type { Finding } from "../Detector.ts"
+import { comparable, plainLetters } from "./comparableText.ts"
 
 // ---------------------------------------------------------------- rules
 
-const gap = (words: number): string => String.raw`(?:[\s"'*_,-]+\p{L}[\p{L}'’-]*){0,${words}}[\s"'*_,:-]+`
-const rule = (...parts: ReadonlyArray<string>): RegExp => new RegExp(parts.join(""), "gu")
+const gap = (words: number): string => String.raw`(?:[\s"'*_,-]+[\p{L}\p{N}][\p{L}\p{N}'-]*){0,${words}}[\s"'*_,:-]+`
+const rule = (...parts: ReadonlyArray<string>): RegExp => new RegExp(plainLetters(parts.join("")), "gu")
 const word = (source: string): string => String.raw`(?<![\p{L}\p{N}])(?:${source})(?![\p{L}\p{N}])`
+
+/** An order that is not denied: neither `never forget` nor `vergiss nicht`. */
+const order = (source: string): string =>
+  String.raw`(?<!(?:(?:not|n't|never|ne|no|non|nao|не|nie|niet)\s|n'))${word(source)}(?!\s(?:nicht|pas|niet|not)(?!\p{L}))`
 
 /** Verbs of setting aside, what is set aside, in the order of each language. */
 const overrides: ReadonlyArray<RegExp> = [
   rule(
-    word("ignore|disregard|forget|override|bypass|discard|neglect|do not follow|don't follow|stop following|overrule"),
+    order("ignore|disregard|forget|override|bypass|discard|neglect|do not follow|don't follow|stop following|overrule"),
     gap(3),
     word(
       "previous|prior|above|earlier|preceding|existing|original|your|system|all|any|former|initial|safety|developer"
@@ -27,26 +32,26 @@ const overrides: ReadonlyArray<RegExp> = [
     )
   ),
   rule(
-    word("ignore|disregard|forget"),
+    order("ignore|disregard|forget"),
     gap(2),
     word("everything|all of the above|what you were told|whatever you were told"),
     gap(4),
     word("told|said|before|above|until now|so far|instructed")
   ),
   rule(
-    word("ignorieren? sie|ignoriere?|vergessen? sie|vergiss|missachte|missachten sie|verwirf|übergehe|umgehe"),
+    order("ignorieren? sie|ignoriere?|vergessen? sie|vergiss|missachte|missachten sie|verwirf|übergehe|umgehe"),
     gap(3),
     word("anweisung(?:en)?|instruktion(?:en)?|regeln?|vorgaben?|befehle?|systemprompt|richtlinien")
   ),
   rule(
-    word(
+    order(
       "ignore[rz]?|oublie[rz]?|ne tiens? pas compte|ne tenez pas compte|fais abstraction|faites abstraction|contourne[rz]?"
     ),
     gap(4),
     word("instructions?|consignes?|règles?|directives?|ordres")
   ),
   rule(
-    word(
+    order(
       "ignora|ignore|ignorad|olvida|olvide|omite|descarta|desobedece|no hagas caso|haz caso omiso|dimentica|tralascia|scarta|ignori|esqueça|esquece|desconsidere|descarte"
     ),
     gap(4),
@@ -54,23 +59,86 @@ const overrides: ReadonlyArray<RegExp> = [
       "instrucciones|indicaciones|reglas|órdenes|directrices|istruzioni|regole|direttive|instruções|regras|ordens|diretrizes"
     )
   ),
-  rule(word("negeer|vergeet|sla|omzeil"), gap(4), word("instructies|regels|aanwijzingen|opdrachten")),
+  rule(order("negeer|vergeet|sla|omzeil"), gap(4), word("instructies|regels|aanwijzingen|opdrachten")),
   rule(
-    word("игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?|отбрось(?:те)?"),
+    order("игнорируй(?:те)?|проигнорируй(?:те)?|забудь(?:те)?|отбрось(?:те)?"),
     gap(4),
     word("инструкци(?:и|й|ю)|указани(?:я|й)|правил(?:а)?|команды")
   ),
-  /(?:忽略|无视|忽视|忘记|忘掉|不要理会|請忽略|忽略掉).{0,10}(?:指令|指示|提示词?|规则|規則|说明|命令)/gu,
-  /(?:指示|命令|ルール|プロンプト|指令|規則).{0,8}(?:無視|忘れ|従わない|破棄)/gu
+  rule(String.raw`(?:忽略|无视|忽视|忘记|忘掉|不要理会|請忽略|忽略掉).{0,10}(?:指令|指示|提示词?|规则|規則|说明|命令)`),
+  rule(String.raw`(?:指示|命令|ルール|プロンプト|指令|規則).{0,8}(?:無視|忘れ|従わない|破棄)`),
+  rule(
+    order("zignoruj(?:cie)?|ignoruj(?:cie)?|zapomnij(?:cie)?|pomiń(?:cie)?"),
+    gap(4),
+    word("polece(?:nia|niach|ń)|instrukcj(?:e|ach|i)|zasad(?:y|ach)|reguł(?:y|ach)?|wytyczn(?:e|ych)")
+  ),
+  rule(
+    order("drop|skip|cancel|abandon|set aside|put aside|ignore|disregard|forget"),
+    gap(1),
+    word("(?:the|your) user's|what (?:the|your) user"),
+    gap(2),
+    word("requests?|questions?|task|instructions?|wish(?:es)?|said|wants?|wanted|asks|asked|says")
+  ),
+  rule(
+    word("instead of|rather than|whatever|no matter what|regardless of what"),
+    gap(1),
+    word("the user|your user|you were|you have been|you are"),
+    gap(1),
+    word("asks|asked|wants|wanted|told|said|instructed|requested")
+  ),
+  rule(
+    order("set aside|put aside|abandon|give up|suspend|reset|wipe|erase|replace your own"),
+    gap(0),
+    word("(?:(?:all|all of) )?your(?: own)?|rules|guidelines|instructions"),
+    gap(2),
+    word("instructions|rules|guidelines|restrictions|policy|policies|programming|training|memory|safeguards|with|by")
+  ),
+  rule(
+    word("instructions|rules|directives|guidelines|everything"),
+    gap(1),
+    word("you (?:were|have been|have|got|received|had)"),
+    gap(6),
+    word(
+      "no longer (?:apply|applies|hold|holds|count|counts|valid)|(?:are|is) (?:now )?(?:outdated|void|obsolete|superseded|suspended|invalid)"
+    )
+  ),
+  rule(
+    word("(?:obigen|bisherigen|vorherigen|früheren) (?:anweisungen|regeln|vorgaben|instruktionen)"),
+    gap(2),
+    word("nicht mehr|ungültig|aufgehoben|hinfällig")
+  ),
+  rule(
+    order("vergiss|ignoriere?|vergesst|vergessen sie|ignorieren sie"),
+    String.raw`\s{1,3}alles,?\s{1,3}was`,
+    gap(5),
+    word("gesagt|aufgetragen|angewiesen|vorher|bisher|zuvor|oben")
+  ),
+  rule(
+    order("oublie[sz]?|ignore[sz]?|ne tiens? pas compte|ne tenez pas compte"),
+    String.raw`\s{1,3}(?:de )?(?:tout )?ce (?:que|qui|qu'\p{L}+)`,
+    gap(6),
+    word("dit|demandé|demande|précède|ordonné|plus haut|auparavant")
+  ),
+  rule(
+    order("olvida|olvide|ignora|ignore|omite|no hagas caso|no haga caso|haz caso omiso|dimentica|esqueça|esquece"),
+    String.raw`\s{1,3}(?:a |de |di )?(?:todo |tutto |tudo )?(?:lo que|quello che|quanto|o que)`,
+    gap(5),
+    word("dijeron|dijo|dicho|pidió|anterior|detto|chiesto|disseram|disse|dito|pediu")
+  ),
+  rule(
+    order("забудь(?:те)?|игнорируй(?:те)?|zapomnij(?:cie)?"),
+    String.raw`\s{1,3}(?:о\s|o\s)?(?:вс[её](?:м)?,?\s{1,3}(?:что|о чем)|wszystk(?:o|im),?\s{1,3}co)`,
+    gap(5),
+    word("говорили|сказали|сказано|раньше|велели|powiedziano|mówiono|wcześniej")
+  )
 ]
 
 const forged: ReadonlyArray<RegExp> = [
   /<\|?(?:im_start|im_end|im_sep|endoftext|start_header_id|eot_id|system|user|assistant)\|>/gu,
   /\[\/?inst\]|<<\/?sys>>|<start_of_turn>|<end_of_turn>/gu,
   /<\/?(?:system|system[-_ ]?prompt|instructions?|admin|developer[-_ ]?message|system[-_]override|tool_result|untrusted)>/gu,
-  /(?:^|\n)\s{0,4}(?:#{1,4}\s?)?(?:system|assistant|developer)(?:\s?(?:message|prompt|override|note))?\s?:\s{0,3}(?:you |ignore|new |from now|the user|override|your |always |never |important)/gu,
-  /\[(?:system|admin|developer)(?: (?:message|override|prompt|note))?\]\s?:?/gu,
-  /[\u{e0020}-\u{e007e}]{6,}/gu
+  /(?:^|\n)\s{0,4}(?:#{1,4}\s?)?(?:system|assistant|developer)(?:\s?(?:message|prompt|override|note))?\s?:\s{0,3}(?:you |you're |i'll |i will |ignore|new |from now|the user|override|your |always |never |important)/gu,
+  /\[(?:system|admin|developer)(?: (?:message|override|prompt|note))?\]\s?:?/gu
 ]
 
 const ai =
@@ -81,8 +149,9 @@ const strong: ReadonlyArray<RegExp> = [
   ...forged,
   rule(
     word(
-      "reveal|print|show|repeat|output|leak|display|disclose|tell me|summari[sz]e|reply with|respond with|send|include|append|post|quote"
+      "reveal|print|show|repeat|output|leak|display|disclose|tell me|summari[sz]e|reply with|respond with|send|include|append|post|quote|recite|read(?: me| us)?"
     ),
+    String.raw`(?!\s(?:their|its|our|his|her)\s)`,
     gap(4),
     word(
       "system prompt|(?:your|hidden|initial|original|secret) (?:system )?(?:instructions|prompt|rules|configuration)|instructions you were given|prompt above|text above"
@@ -154,16 +223,87 @@ const strong: ReadonlyArray<RegExp> = [
       "system-?prompt|systemanweisungen|prompt système|instructions système|prompt del sistema|instrucciones del sistema|prompt di sistema|istruzioni di sistema|prompt do sistema|systeeminstructies|системный промпт|системные инструкции"
     )
   ),
-  /(?:系统提示词?|系統提示|システムプロンプト).{0,10}(?:告诉|输出|显示|泄露|打印|教えて|表示|出力|漏)|(?:告诉|输出|显示|泄露|打印|透露).{0,8}(?:系统提示|系統提示)/gu,
-  /(?:不要|别|請勿|请勿).{0,4}(?:告诉|告知|通知).{0,2}(?:用户|使用者)|(?:ユーザー).{0,6}(?:知らせない|伝えない|言わない|知らせず)/gu,
-  /你现在是.{0,12}(?:不受限制|没有限制|ai|助手|模型)|(?:あなたは今から).{0,20}(?:ai|アシスタント|モデル)/gu
+  rule(
+    String.raw`(?:系统提示词?|系統提示|システムプロンプト).{0,10}(?:告诉|输出|显示|泄露|打印|教えて|表示|出力|漏)|(?:告诉|输出|显示|泄露|打印|透露).{0,8}(?:系统提示|系統提示)`
+  ),
+  rule(
+    String.raw`(?:不要|别|請勿|请勿).{0,4}(?:告诉|告知|通知).{0,2}(?:用户|使用者)|(?:ユーザー).{0,6}(?:知らせない|伝えない|言わない|知らせず)`
+  ),
+  rule(
+    String.raw`你现在是.{0,12}(?:不受限制|没有限制|ai|助手|模型)|(?:あなたは今から).{0,20}(?:ai|アシスタント|モデル)`
+  ),
+  // Roles
+  rule(
+    word(
+      "from now on|starting now|henceforth|from this point on|from here on|ab jetzt|ab sofort|von nun an|désormais|dorénavant|à partir de maintenant|a partir de ahora|desde ahora|d'ora in poi|da ora in poi|a partir de agora|vanaf nu|с этого момента|отныне|теперь|od teraz|od tej chwili"
+    ),
+    String.raw`[\s,:]{1,3}`,
+    word(
+      "you (?:are|act|answer|behave|respond|speak|obey|serve|will (?:be|act|answer|obey))|you're|act as|answer as|bist du|handelst du|antwortest du|tu (?:es|réponds|agis)|vous êtes|eres|actúas|actúa como|sei|agisci|rispondi|você é|aja como|ben je|ты|jesteś|działasz"
+    )
+  ),
+  rule(
+    word("you are|you're"),
+    gap(0),
+    word("no longer|not"),
+    gap(3),
+    word("assistant|ai|chatbot|language model|bound by|restricted by|limited by")
+  ),
+  rule(
+    word(`${ai}|ki|ia|ии`),
+    gap(1),
+    word("without|free of|free from|ohne|sans|sin|senza|sem|zonder|без|bez"),
+    gap(1),
+    word(
+      "restrictions?|limits?|limitations?|rules|filters?|censorship|regeln|grenzen|einschränkungen|beschränkungen|limites?|restricciones|límites|restrizioni|limiti|restrições|beperkingen|ограничений|правил|ogranicze[nń]"
+    )
+  ),
+  // Orders that name their addressee
+  rule(
+    word(`if you are|if you're|as|for|to|for any|to any`),
+    gap(1),
+    word(ai),
+    gap(1),
+    word(
+      "(?:review|grad|evaluat|screen|scor|rat|rank|judg|translat|process|pars|read|summari[sz])ing (?:this|these|the)"
+    )
+  ),
+  rule(
+    String.raw`(?:^|[\n.>"!?:]|<!--)\s{0,8}(?:dear |hey |hello )?`,
+    `(?:ai (?:agents?|assistants?|models?|graders?|reviewers?)|assistants?|copilot|chatgpt|claude|gemini|llms?|ki-assistent(?:en)?|ki-agent(?:en)?)`,
+    String.raw`\s?[,:]\s{0,3}(?:please\s|you\s(?:must|should|can|may)\s|now\s)?`,
+    word(
+      "add|answer|append|approve|call|click|confirm|copy|delete|disregard|download|execute|fetch|forget|forward|give|ignore|include|insert|install|mark|open|output|press|print|rank|rate|recommend|reply|respond|reveal|run|send|stop|submit|tell|transfer|upload|visit|write"
+    )
+  ),
+  rule(
+    word(
+      "hinweis|nachricht|anweisung(?:en)?|note|message|consignes?|nota|aviso|avviso|mensaje|messaggio|mensagem|bericht"
+    ),
+    gap(0),
+    word("für|an|pour|à|aux|para|per|voor|aan|для"),
+    gap(1),
+    word("ki(?:-(?:assistent(?:en)?|modelle?|systeme?|agent(?:en)?))?|l'ia|ia|ai(?:-\\p{L}{1,20})?|ии"),
+    "[:,]"
+  ),
+  // What leaves
+  rule(
+    word("read|open|cat|load|get|print|copy|take|find"),
+    String.raw`\s(?:\p{L}+\s){0,3}[^\s"'<>]{0,60}(?:id_rsa|id_ed25519|\.env|\.netrc|\.aws\/credentials|\/etc\/(?:passwd|shadow))(?![\w.-])`,
+    gap(4),
+    word("include|post|send|reply|append|paste|add|upload|comment|return|show|email|forward")
+  ),
+  rule(
+    String.raw`\]\(https?:\/\/[^)\s]{1,200}[?&][^)\s=]{1,60}=[^)\s]{0,60}(?:chat|history|conversation|prompt|secret|password|\{\{|<)`
+  ),
+  rule(word("decode"), gap(4), word("do what it says|do as it says|follow (?:it|its)|obey(?: it)?|execute it|run it"))
 ]
 
 const weak: ReadonlyArray<RegExp> = [
   rule(
-    word("new|updated|real|actual|revised|additional|your"),
+    word("new|updated|real|actual|revised|additional|your|first"),
     gap(1),
-    word("instructions?|task|objective|goal|orders|directive|priority"),
+    word("instructions?|task|objective|goal|orders|directive|priority|role|identity|persona|job|mission|policy"),
     String.raw`\s?(?:is|are|:|follow)`
   ),
   rule(
@@ -219,44 +359,64 @@ const weak: ReadonlyArray<RegExp> = [
     gap(1),
     word("with|mit|avec|con|com|met")
   ),
-  /!\[[^\]]{0,80}\]\(https?:\/\/[^)\s]{1,200}[?&][^)\s]{0,60}=[^)\s]{0,200}\)/gu
+  /!\[[^\]]{0,80}\]\(https?:\/\/[^)\s]{1,200}[?&][^)\s]{0,60}=[^)\s]{0,200}\)/gu,
+  rule(
+    word("bypass|skip|disable|turn off|switch off|deactivate|override|circumvent"),
+    gap(3),
+    word(
+      "approvals?|confirmations?|safety(?: checks?| rules?)?|safeguards?|permission checks?|guardrails?|content (?:policy|policies|filters?)|moderation"
+    )
+  ),
+  rule(
+    word("the (?:ai |virtual )?(?:agent|assistant|model|llm|ai)"),
+    gap(1),
+    word("must|has to|shall|needs to|is required to|is allowed to|may now|should now")
+  ),
+  rule(
+    word("output|print|repeat|show|copy|return|write"),
+    gap(1),
+    word("everything|all(?: the)? text|anything"),
+    gap(1),
+    word("above|before|preceding|so far")
+  ),
+  rule(word("verbatim|word for word|in a code block|including hidden|hidden text|encoded in base64"))
 ]
 
 // ---------------------------------------------------------------- search
 
 /** Returns where instructions stand: all matches of strong rules, and of weak rules if at least two of them match. */
-export const injectionsIn = (text: string): ReadonlyArray<Finding> => {
-  const { compared, places } = comparable(text)
-  const matches = (rules: ReadonlyArray<RegExp>) =>
-    rules.map((rule) =>
-      Array.from(compared.matchAll(rule), ({ 0: match, index }) => [index, index + match.length] as const)
-    )
+export const injectionsIn = (text: string): ReadonlyArray<Finding> =>
+  [...instructionsIn(text), ...encodedIn(text), ...Array.from(text.matchAll(tags), placeOf)].sort(
+    (a, b) => a.start - b.start
+  )
+
+const instructionsIn = (original: string): ReadonlyArray<Finding> => {
+  const { places, text } = comparable(original)
+  const matches = (rules: ReadonlyArray<RegExp>) => rules.map((rule) => Array.from(text.matchAll(rule), placeOf))
   const certain = matches(strong).flat()
   const hints = matches(weak).filter((found) => found.length > 0)
   const all = hints.length > 1 ? [...certain, ...hints.flat()] : certain
-  return all
-    .map(([start, end]) => ({
-      kind: "injection",
-      start: places[start] ?? 0,
-      end: places[end] ?? text.length
-    }))
-    .sort((a, b) => a.start - b.start)
+  return all.map(({ end, kind, start }) => ({
+    kind,
+    start: places[start] ?? 0,
+    end: places[end] ?? original.length
+  }))
 }
 
-/** Returns a text as it is compared, and the place of each of its units in the original. */
-const comparable = (text: string): { readonly compared: string; readonly places: ReadonlyArray<number> } => {
-  const places: Array<number> = []
-  let compared = ""
-  let at = 0
-  for (const char of text) {
-    const folded = invisible.test(char) ? "" : (lookalikes.get(char) ?? char).normalize("NFKC").toLowerCase()
-    compared += folded
-    for (let unit = 0; unit < folded.length; unit++) places.push(at)
-    at += char.length
-  }
-  return { compared, places }
-}
+/** Returns the words in Base64 behind which instructions stand. */
+const encodedIn = (text: string): ReadonlyArray<Finding> =>
+  Array.from(text.matchAll(/(?<![\w+/=])[A-Za-z0-9+/]{20,4096}={0,2}(?![\w+/=])/g))
+    .filter(([word]) => {
+      const decoded = Base64.decodeString(word)
+      return Result.isSuccess(decoded) && instructionsIn(decoded.success).length > 0
+    })
+    .map(placeOf)
 
-const invisible = /^(?:\p{Default_Ignorable_Code_Point}|[\u200e\u200f\u202a-\u202e])$/u
+/** Characters that no reader sees and that models read as letters. Flags have fewer of them. */
+const tags = /[\u{e0020}-\u{e007e}]{6,}/gu
 
-const lookalikes: ReadonlyMap<string, string> = new Map([["’", "'"]])
+const placeOf = ({ 0: match, index }: RegExpExecArray): Finding => ({
+  kind: "injection",
+  start: index,
+  end: index + match.length
+})

@@ -8,7 +8,7 @@ const found = (kind: string, start: number, text: string): Finding => ({ kind, s
 
 // Only the beginning of a word is tried, so a long word without "@" is read once.
 const email =
-  /(?<![\p{L}\p{N}._%+'-])[\p{L}\p{N}_%+][\p{L}\p{N}._%+'-]{0,63}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.){1,8}\p{L}{2,24}(?![\p{L}\p{N}])/gu
+  /(?<![\p{L}\p{N}._%+-])[\p{L}\p{N}_%+][\p{L}\p{N}._%+'-]{0,63}@(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.){1,8}\p{L}{2,24}(?![\p{L}\p{N}])/gu
 
 /** Names of pictures with their scale, and accounts of machines that every clone address has. */
 const noPerson = /^(?:git|hg)@|@\dx\.|\.(?:png|jpe?g|gif|svg|webp|avif)$/i
@@ -98,7 +98,7 @@ const networks: RegExp =
 
 /** Returns the numbers of payment cards. */
 export const cardsIn = (text: string): ReadonlyArray<Finding> =>
-  Array.from(text.matchAll(/(?<![\w.,+-])\d(?:[ -]?\d){12,18}(?![\w-]|[.,]\d)/g))
+  Array.from(text.matchAll(/(?<![\w.,+-])(?:\d(?:[ -]?\d){12,18}|\d{4}(?:\.\d{4}){3})(?![\w-]|[.,]\d)/g))
     .filter(({ 0: match }) => networks.test(digitsOf(match)) && hasLuhnDigit(digitsOf(match)))
     .map(({ 0: match, index }) => found("card", index, match))
 
