@@ -86,7 +86,8 @@ const closed = <R>(agent: OpenAgent<R>, services: Context.Context<R | Scope.Scop
     ...agent,
     ...namesOf(agent),
     instructions: typeof instructions === "string" ? instructions : provide(instructions),
-    provider: provider === undefined ? undefined : provide(provider),
+    // It belongs to the scope of the run and is released there, whichever fiber needed it first.
+    provider: provider === undefined ? undefined : Effect.updateContext(provider, () => services),
     until: until === undefined ? undefined : (answer, reply) => provide(until(answer, reply))
   }
 }
