@@ -3,6 +3,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Stream } from "eff
 import { TestClock } from "effect/testing"
 import {
   Agent,
+  Content,
   Hooks,
   Kernel,
   KernelError,
@@ -43,6 +44,16 @@ const submit = (runId: string) => Kernel.submit(agent, "pay eva", { runId })
 const headOf = (runId: string) => RunStore.RunStore.use((store) => Effect.map(store.head(runId), Option.getOrThrow))
 
 const statusOf = (runId: string) => Effect.map(headOf(runId), ({ status }) => status.type)
+
+/** A model that replies once it may. */
+const waiting = (may: Deferred.Deferred<void>) =>
+  Layer.effect(
+    Provider.Provider,
+    Effect.map(Provider.Provider, (model) => ({
+      ...model,
+      stream: (request: Provider.Request) => Stream.unwrap(Effect.as(Deferred.await(may), model.stream(request)))
+    }))
+  ).pipe(Layer.provide(clerk("paid")))
 
 const always: RunDriver.Claim = { isLost: () => false }
 
@@ -90,6 +101,41 @@ describe("RunDriver", () => {
         assert.deepStrictEqual(driven.slice(1), [{ _tag: "AtRest" }])
         assert.strictEqual(yield* statusOf("r"), "completed")
       }).pipe(Effect.provide(process(store, undefined, Layer.succeed(Provider.Provider, provider))))
+    })
+  )
+
+  it.effect("asks `resume` again about a call that another process launched after it was asked", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const isAsked = yield* Deferred.make<void>()
+      const isEntered = yield* Deferred.make<void>()
+      const seen: Array<number> = []
+      const entering = Deferred.succeed(isEntered, undefined).pipe(
+        Effect.andThen(Effect.sleep("30 seconds")),
+        Effect.as("paid")
+      )
+      const other = yield* Layer.build(process(store, entering, waiting(isAsked)))
+      const own = yield* Layer.build(process(store))
+      const resume = (head: RunStore.RunHead) =>
+        Effect.gen(function* () {
+          const calls = yield* RunStore.inFlight(head.runId)
+          seen.push(calls.length)
+          // The other process comes back, and enters its call.
+          yield* Deferred.succeed(isAsked, undefined)
+          yield* Deferred.await(isEntered)
+          const paid = { resolve: { output: [Content.text("paid")] } }
+          return { recover: Object.fromEntries(calls.map(({ callId }) => [callId, paid])) }
+        })
+      const away = yield* Effect.provideContext(given({ workerId: "away" }), other)
+      const here = yield* Effect.provideContext(given({ workerId: "here", resume }), own)
+      yield* Effect.provideContext(submit("r"), own)
+      yield* Effect.forkChild(away.drive("r", always))
+      yield* TestClock.adjust("1 second")
+      const driven = yield* Effect.forkChild(here.drive("r", always))
+      yield* TestClock.adjust("1 minute")
+      assert.deepStrictEqual(yield* Fiber.join(driven), { _tag: "AtRest" })
+      assert.deepStrictEqual(seen, [0, 1])
+      assert.strictEqual(Option.getOrThrow(yield* store.head("r")).status.type, "completed")
     })
   )
 

@@ -97,6 +97,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         isFull: sink.isFull,
         batch: sink.batch,
         isAlone: claim?.isAlone === true,
+        asked: claim?.inFlight,
         stop: soundStop(claim?.stop),
         signal: options.signal,
         prove: soundProof(claim?.prove),

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { type Call, type CallResult, resultOf } from "../../Call.ts"
 import type { ResumeError, RunCancelled, StoreError } from "../../KernelError.ts"
-import { InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
+import { AgentCrashError, InFlightToolCalls, RewindNotAllowed, RunBusy } from "../../KernelError.ts"
 import type { Answer, Delta, RunResult, RunState } from "../../RunState.ts"
 import { type RunTree, treeOf } from "../../store-kit/StoredRuns.ts"
 import { childRunId } from "../../Call.ts"
@@ -151,7 +151,8 @@ const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => 
 
 /**
  * Decides about the calls that were in flight, by the caller's `recover` option or else by the effects of the call.
- * Fails if a call has no decision, even if it belongs to a task below this run. Nothing runs before that.
+ * Fails if a call has no decision, even if it belongs to a task below this run. Nothing runs before that, and nothing is
+ * stored if another process launched the call after the host was asked.
  */
 const recoveredCalls = Effect.fnUntraced(function* (
   run: Run,
@@ -182,9 +183,13 @@ const recoveredCalls = Effect.fnUntraced(function* (
   if (below.length + unknown.length === 0) {
     return { ...(retried.length === 0 ? {} : { retried }), ...(resolved.length === 0 ? {} : { resolved }) }
   }
+  const { agent, asked, state } = run
+  if (asked !== undefined && !unknown.concat(below.map(({ callId }) => callId)).every((callId) => asked.has(callId))) {
+    return yield* new AgentCrashError({ runId: state.runId, agentId: agent.name })
+  }
   const callIds = [...(unknown.length === 0 ? [] : inFlight), ...below].map(({ callId }) => callId)
   // A rejected resume is stored and published as a failure of the run, which can be resumed again.
-  return yield* failWith(run, new InFlightToolCalls({ runId: run.state.runId, callIds }))
+  return yield* failWith(run, new InFlightToolCalls({ runId: state.runId, callIds }))
 })
 
 /** Returns the given result of a call. The usage of its child run stays counted. */

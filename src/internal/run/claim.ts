@@ -12,6 +12,11 @@ export interface RunClaim {
   /** Whether the run is the only suspect of a crash that this process attempts. Stored with the resume. */
   readonly isAlone?: boolean | undefined
   /**
+   * The ids of the calls that were in flight when the host was asked about them. A call that another process has launched
+   * since was not decided about: the resume ends with `AgentCrashError` and stores nothing. Absent if nobody was asked.
+   */
+  readonly inFlight?: ReadonlySet<string> | undefined
+  /**
    * Called before each turn, each model call and each call of the run and of its children. A returned error stops the
    * run at its last record.
    */

@@ -154,6 +154,8 @@ export interface Environment extends Member {
   readonly batch: <A>(body: () => A) => A
   /** Whether the run is the only suspect of a crash that its driver attempts. */
   readonly isAlone: boolean
+  /** The calls that were in flight when the host decided about them. Undefined if it was not asked. */
+  readonly asked: ReadonlySet<string> | undefined
   /** Called before each step. If it returns an error, the run stops at its last stored record. */
   readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
   /** Cancels the root run when aborted. */

@@ -21,6 +21,8 @@ import { CurrentClaim, type RunClaim } from "../run/claim.ts"
 import { type DueRuns, defer } from "./dueRuns.ts"
 import type { Asked, Claim, Next, Options, RunDriver, Runnable, TakeUpError } from "./driverModel.ts"
 import type { Holder } from "./lease.ts"
+import type { RunState } from "../../RunState.ts"
+import { stored, treeOf } from "../../store-kit/StoredRuns.ts"
 import type { Places } from "../../kit/sharedPlaces.ts"
 import type { Parties } from "../../kit/turns.ts"
 
@@ -75,13 +77,14 @@ export const attempt = <R>(
 
 /** Resumes a run under a claim. Losing the claim interrupts it immediately. */
 const resume = <R>(
-  { due, kernel, options, workerId }: Driver<R>,
+  driver: Driver<R>,
   head: RunHead,
   agent: Runnable<R>,
   { isAlone, isLost, keep, prove }: Claim,
   how: Asked | undefined,
   isDraining: () => boolean
 ): Effect.Effect<unknown, TakeUpError, RunStore | R> => {
+  const { due, kernel, options, workerId } = driver
   const { runId } = head
   const lost = () => new AgentCrashError({ runId, agentId: agent.name })
   const claim: RunClaim = {
@@ -95,13 +98,14 @@ const resume = <R>(
         ? undefined
         : (root) => Effect.flatMap(prove(root), (isProven) => (isProven ? Effect.void : Effect.fail(lost())))
   }
+  const postponed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.tapError(effect, (error) => defer(due, head, isHiccup(error)))
   const resumed = Effect.gen(function* () {
+    const inFlight = options.resume === undefined ? undefined : yield* postponed(callsInFlight(driver, head))
     const given = options.resume?.(head)
-    const own = Effect.isEffect(given)
-      ? yield* Effect.tapError(given, (error) => defer(due, head, isHiccup(error)))
-      : given
+    const own = Effect.isEffect(given) ? yield* postponed(given) : given
     const resumed = kernel.resume(agent, runId, { ...own, ...how, workerId })
-    return yield* Effect.provideService(resumed, CurrentClaim, claim)
+    return yield* Effect.provideService(resumed, CurrentClaim, { ...claim, inFlight })
   })
   return keep === undefined
     ? resumed
@@ -113,6 +117,17 @@ const resume = <R>(
         )
       )
 }
+
+/** Returns the ids of all calls of a run and its tasks that are in flight. A run that was only submitted has none. */
+const callsInFlight = <R>({ store, timed }: Driver<R>, { revision, runId }: RunHead) =>
+  revision === 1
+    ? Effect.succeed<ReadonlySet<string>>(new Set())
+    : timed(Effect.flatMap(stored(store, runId), (state) => treeOf(store, state))).pipe(
+        Effect.map((tree): ReadonlySet<string> => new Set(tree.flatMap(launchedIn)))
+      )
+
+const launchedIn = ({ currentTurn }: RunState): ReadonlyArray<string> =>
+  (currentTurn?.inFlight ?? []).map(({ callId }) => callId)
 
 /** Waits until a run has finished its step, then interrupts it. Code that does not stop is abandoned. */
 const endOf = <A, E>(
