@@ -6,7 +6,7 @@ import { verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
 
 const until = async (isDone: () => Promise<boolean>) => {
-  for (let tries = 0; tries < 200 && !(await isDone()); tries++)
+  for (let tries = 0; tries < 600 && !(await isDone()); tries++)
     await new Promise((resolve) => setTimeout(resolve, 100))
 }
 
@@ -16,15 +16,18 @@ const twenty = (browser: Browser, office: Office) =>
     for (let at = 1; at <= 20; at++) ids.push(await office.submit(`Please pay bill ${at} of twenty`))
     const page = await enter(browser, office)
     await page.evaluate(`location.hash = "#/questions"`)
-    const bills = page.locator("article.question", { hasText: "of twenty" })
+    await page.getByLabel("Decided by").fill("Ada Lovelace")
+    const bills = page.locator(".queue [data-row]", { hasText: "of twenty" })
     await bills.nth(19).waitFor()
-    await bills.first().locator("[data-row]").focus()
+    await bills.first().focus()
     for (let at = 0; at < 20; at++) for (const key of ["a", "a"]) await page.keyboard.press(key)
     const statuses = async () => (await Promise.all(ids.map(office.headOf))).map((head) => head?.status.type)
     await until(async () => (await statuses()).every((status) => status === "completed"))
     const done = (await statuses()).filter((status) => status === "completed").length
+    await page.evaluate(`location.hash = "#/runs/${ids[19]}"`)
+    await page.getByText("approved by Ada Lovelace (studio)").first().waitFor()
     await page.close()
-    return verdict(done === 20, `${done} of 20 completed`)
+    return verdict(done === 20, `${done} of 20 completed, signed by Ada Lovelace`)
   })
 
 const undo = (browser: Browser, office: Office) =>
@@ -32,13 +35,15 @@ const undo = (browser: Browser, office: Office) =>
     const id = await office.submit("Please pay the undone bill")
     const page = await enter(browser, office)
     await page.evaluate(`location.hash = "#/questions"`)
+    await page.locator(".queue [data-row]", { hasText: "the undone bill" }).click()
     const bill = page.locator("article.question", { hasText: "the undone bill" })
-    await bill.getByRole("button", { name: "Approve" }).click()
+    const approve = bill.getByRole("button", { name: "Approve", exact: true })
+    await approve.click()
     await bill.getByRole("button", { name: "Undo" }).click()
-    await bill.getByRole("button", { name: "Deny" }).waitFor()
+    await approve.waitFor()
     await page.waitForTimeout(5_500)
     const before = (await office.headOf(id))?.status.type
-    await bill.getByRole("button", { name: "Approve" }).click()
+    await approve.click()
     await bill.getByRole("button", { name: "Undo" }).waitFor()
     await page.goto("about:blank")
     await until(async () => (await office.headOf(id))?.status.type === "completed")
@@ -52,6 +57,7 @@ const lookalike = (browser: Browser, office: Office) =>
     const id = await office.submit("Please pay PayPal 80 EUR")
     const page = await enter(browser, office)
     await page.evaluate(`location.hash = "#/questions"`)
+    await page.locator(".queue [data-row]", { hasText: "Please pay PayPal" }).click()
     const listed = page.locator("article.question", { hasText: "Please pay PayPal" })
     await listed.getByText("Look alike, but differ").waitFor()
     const words = await listed.locator(".twin").allTextContents()
@@ -61,8 +67,33 @@ const lookalike = (browser: Browser, office: Office) =>
     return verdict(words.join() === "PayPal,PayPaI", words.join(" and "))
   })
 
+const equal = (browser: Browser, office: Office) =>
+  attempt("equal calls of one skill are decided at once, those that differ stay, and one is taken back", async () => {
+    const ids: Array<string> = []
+    for (const at of [1, 2, 3]) ids.push(await office.submit(`Please pay equal bill ${at}`))
+    const other = await office.submit("Please pay PayPal for the unequal bill")
+    const page = await enter(browser, office)
+    await page.clock.install()
+    await page.evaluate(`location.hash = "#/questions"`)
+    await page.locator(".queue [data-row]", { hasText: "equal bill 3" }).click()
+    await page.getByText(/calls of this skill wait with the same input/).waitFor()
+    // The moment in which decisions are taken back passes when the walk says so.
+    await page.clock.pauseAt(Date.now() + 60_000)
+    await page.getByRole("button", { name: /^Approve all/ }).click()
+    await page.locator(".queue .decided", { hasText: "equal bill 3" }).click()
+    await page.locator("article.question").getByRole("button", { name: "Undo" }).click()
+    await page.clock.resume()
+    const statuses = async () =>
+      (await Promise.all([...ids, other].map(office.headOf))).map((head) => head?.status.type)
+    await until(async () => (await statuses()).filter((status) => status === "completed").length >= 2)
+    const found = await statuses()
+    await page.close()
+    return verdict(found.join() === "completed,completed,waiting,waiting", found.join(", "))
+  })
+
 export const peopleLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await lookalike(browser, office),
   await twenty(browser, office),
-  await undo(browser, office)
+  await undo(browser, office),
+  await equal(browser, office)
 ]

@@ -7,7 +7,7 @@ import { attempt, type Line } from "./support.ts"
 
 export const enter = async (browser: Browser, office: Office): Promise<Page> => {
   const page = await browser.newPage({ viewport: { width: 1440, height: 810 } })
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(60_000)
   await page.goto(office.url)
   await page.getByRole("link", { name: "Runs" }).waitFor()
   return page

@@ -23,6 +23,11 @@ export const Caller = /* @__PURE__ */ (() => {
     /** A user id, or the name of a program: 1 to 256 characters. */
     id: text(256),
     /**
+     * The name of the person at the caller, 1 to 64 characters: what a person says, which nobody checks. It stands beside
+     * the id wherever a decision is stored, and decides nothing.
+     */
+    name: Schema.optionalKey(text(64)),
+    /**
      * The customer that the caller belongs to, 1 to 128 characters. Absent for callers of the host itself. A caller with
      * a tenant answers no question of another tenant.
      */
@@ -49,6 +54,14 @@ export const Caller = /* @__PURE__ */ (() => {
  * @since 0.1.0
  */
 export interface Caller extends Schema.Schema.Type<typeof Caller> {}
+
+/**
+ * Returns how a caller signs a decision: its id, after the name of the person if there is one.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const signatureOf = ({ id, name }: Caller): string => (name === undefined ? id : `${name} (${id})`)
 
 /**
  * Decides who may answer a question: a caller who is listed or has one of the roles; without both lists, everyone.

@@ -251,6 +251,37 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("stores the name of the person with an answer, and refuses a name that could deceive", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const [question] = JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text)
+      const body = { answers: [{ callId: question.callId, approved: true }] }
+      const answerAs = (name: string) =>
+        send(site, "POST", `/api/runs/${runId}/answers`, { ...cookie, ...change, "x-kernai-person": name }, body)
+      for (const name of ["", "%", "%E2%80%AEadA", "Ada%0A", "Ada%20(root)", "a".repeat(61)]) {
+        assert.strictEqual((yield* answerAs(name)).status, 400, name)
+      }
+      assert.strictEqual((yield* answerAs(encodeURIComponent("Zoë O'Neil"))).status, 204)
+      const { text } = yield* send(site, "GET", `/data/runs/${runId}/records`, cookie)
+      assert.include(text, `"by":"Zoë O'Neil (studio)"`)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("decides who may answer by the caller, whatever name the person gives", () =>
+    Effect.gen(function* () {
+      const eva = Policy.layer(() => Effect.succeed(Policy.confirm("it costs", { by: { callers: ["eva"] } })))
+      const site = yield* serve({}, eva)
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const [question] = JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text)
+      const body = { answers: [{ callId: question.callId, approved: true }] }
+      const headers = { ...cookie, ...change, "x-kernai-person": "eva" }
+      assert.strictEqual((yield* send(site, "POST", `/api/runs/${runId}/answers`, headers, body)).status, 403)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("sends the records of a run after a revision", () =>
     Effect.gen(function* () {
       const site = yield* serve()

@@ -104,6 +104,28 @@ describe("Journal", () => {
     })
   )
 
+  it.effect("keeps the first decision about a call, with the name of its person", () =>
+    Effect.gen(function* () {
+      const records = yield* recorded(final("Done."))
+      const last = records.at(-1)
+      assert.isDefined(last)
+      const signed = (revision: number, by: string, approved: boolean): RunState.RunRecord => ({
+        ...last,
+        revision,
+        delta: { answers: [{ callId: "call-1", approved, by }] }
+      })
+      const journal = journalOf([
+        ...records,
+        signed(last.revision + 1, "Ada (studio)", true),
+        signed(last.revision + 2, "Eva (studio)", false)
+      ])
+      assert.deepStrictEqual(
+        [...journal.decisions.values()],
+        [{ callId: "call-1", approved: true, by: "Ada (studio)" }]
+      )
+    })
+  )
+
   it.effect("shows a failed call in the tree and in the film strip", () =>
     Effect.gen(function* () {
       const records = yield* recorded(command("look", { at: "taken" }), final("Sorry."))

@@ -7,6 +7,7 @@ import type * as Pull from "effect/Pull"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { signatureOf } from "../../Caller.ts"
 import { Received, follow } from "../../store-kit/Follow.ts"
 import * as Kernel from "../../Kernel.ts"
 import type { KernelError, RunNotFound, StoreError } from "../../KernelError.ts"
@@ -61,7 +62,7 @@ export const make = (resources: ServerResources, caller: Caller): CallerRuns => 
       Effect.flatMap(ownHead(resources, caller, name), ({ runId }) =>
         Effect.map(
           asProblem(runId)(
-            onStore(Kernel.cancel(runId, { by: caller.id, ...(reason === undefined ? {} : { reason }) }))
+            onStore(Kernel.cancel(runId, { by: signatureOf(caller), ...(reason === undefined ? {} : { reason }) }))
           ),
           (ended) => endedFor(caller, ended)
         )

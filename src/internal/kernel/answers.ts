@@ -15,7 +15,7 @@ import { misfit } from "../../kit/jsonFit.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { flat, shorten } from "../../kit/text.ts"
 import { decisionOf } from "../words/question.ts"
-import { mayAnswer } from "../../Caller.ts"
+import { mayAnswer, signatureOf } from "../../Caller.ts"
 
 /**
  * The giver of answers: a caller, a program that names none, or the kernel itself. The decisions of the kernel, such as
@@ -81,7 +81,7 @@ const decisionOn = (
   if (!mayAnswer(answerers, giver, owner)) {
     return refused("not_allowed", giver === undefined ? unnamed : `'${giver.id}' may not answer this question`)
   }
-  const signed = giver === undefined ? answer : { ...answer, by: giver.id }
+  const signed = giver === undefined ? answer : { ...answer, by: signatureOf(giver) }
   const wrong = asking?.output === undefined ? unasked(signed) : misfitting(asking.output, signed)
   if (wrong !== undefined) return refused("invalid", wrong)
   if (!signed.approved || asking?.form === undefined) return Result.succeed(signed)

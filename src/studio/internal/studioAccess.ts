@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { createHash, randomBytes } from "node:crypto"
 import { isSame } from "../../kit/secrets.ts"
 import type { Authenticate, Caller } from "../../http/Access.ts"
-import { Forbidden, Unauthorized } from "../../http/HttpProblem.ts"
+import { Forbidden, Invalid, Unauthorized } from "../../http/HttpProblem.ts"
 
 /** The secrets of one start. */
 export interface Secrets {
@@ -23,8 +23,30 @@ export interface Secrets {
 /** The header that every change needs. */
 const changeHeader = "x-kernai-studio"
 
+/** The header with the name of the person at the page, percent-encoded. */
+const personHeader = "x-kernai-person"
+
 /** The caller of the page. */
 const caller: Caller = { id: "studio", isOperator: true }
+
+/** Adds the name that a person gave. A name has up to 60 letters, digits, spaces and `. ' @ _ -`, so it cannot deceive. */
+const named = (encoded: string | undefined): Effect.Effect<Caller, Invalid> => {
+  if (encoded === undefined) return Effect.succeed(caller)
+  const name = decoded(encoded)
+  return name !== undefined && isPerson.test(name)
+    ? Effect.succeed({ ...caller, name })
+    : Effect.fail(new Invalid({ detail: "the name of a person has 1 to 60 letters, digits, spaces and . ' @ _ -" }))
+}
+
+const isPerson = /^[\p{L}\p{N}][\p{L}\p{M}\p{N} .'@_-]{0,59}$/u
+
+const decoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
 
 /** Creates a secret of 256 random bits. */
 export const random = (): Redacted.Redacted => Redacted.make(randomBytes(32).toString("base64url"))
@@ -41,7 +63,7 @@ export const make = (token: Redacted.Redacted, readOnly: boolean): Secrets => {
       if (!(yield* isSame(request.cookies[cookieName] ?? "", cookie))) return yield* new Unauthorized()
       if (request.method === "GET") return caller
       if (readOnly) return yield* new Forbidden({ detail: "this studio is read-only" })
-      if (request.headers[changeHeader] === "1") return caller
+      if (request.headers[changeHeader] === "1") return yield* named(request.headers[personHeader])
       return yield* new Forbidden({ detail: `a change needs the header ${changeHeader}: 1` })
     })
   }

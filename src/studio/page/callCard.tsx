@@ -2,13 +2,22 @@
 
 import type { Call, CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
+import type { Answer } from "../../RunState.ts"
+import { wordOf } from "./decisions.ts"
 import { duration } from "./format.ts"
 import { Preview } from "./mediaTab.tsx"
 import { StatusShape } from "./status.tsx"
 import { Value, valueOf } from "./valueView.tsx"
 
-export const CallCard = ({ result, runId }: { result: CallResult; runId: string }) => {
-  const { approval, durationMs, error, input, kind, name, output = [], skipped, value } = result
+interface Props {
+  readonly result: CallResult
+  readonly runId: string
+  /** What a person decided about the call. */
+  readonly decision: Answer | undefined
+}
+
+export const CallCard = ({ decision, result, runId }: Props) => {
+  const { durationMs, error, input, kind, name, output = [], skipped, value } = result
   const status = error === undefined ? "ok" : "error"
   return (
     <div class={`call ${status}`} role="group" aria-label={`call ${name ?? kind}`}>
@@ -16,8 +25,11 @@ export const CallCard = ({ result, runId }: { result: CallResult; runId: string 
         <StatusShape status={status} />
         <b>{name ?? kind}</b>
         {kind !== "skill" && <span class="badge">{kind}</span>}
-        {approval !== undefined && (
-          <span class="quiet">approved{approval.by !== undefined && ` by ${approval.by}`}</span>
+        {decision !== undefined && (
+          <span class="quiet">
+            {wordOf(decision)}
+            {decision.by !== undefined && ` by ${decision.by}`}
+          </span>
         )}
         <small>{skipped === true ? "not run" : durationMs !== undefined && duration(durationMs)}</small>
       </p>

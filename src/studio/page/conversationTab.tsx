@@ -6,7 +6,7 @@ import { CallCard, PendingCall } from "./callCard.tsx"
 import { useLatest } from "./latest.tsx"
 import { Markdown } from "./markdown.tsx"
 import { isMedia, Preview } from "./mediaTab.tsx"
-import { state } from "./openRun.ts"
+import { run, state } from "./openRun.ts"
 import { place, setQuery } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
 import { SentPrompt } from "./sentPrompt.tsx"
@@ -69,7 +69,12 @@ const TurnMessages = ({ isNew, shown, turn: { completed, inFlight, message, outc
     {message !== undefined && <Said who={shown.agent} runId={shown.rootRunId} message={message} />}
     {outcome?.type === "corrective" && <p class="error">{outcome.corrective}</p>}
     {completed.map((result) => (
-      <CallCard key={result.callId} runId={shown.rootRunId} result={result} />
+      <CallCard
+        key={result.callId}
+        runId={shown.rootRunId}
+        result={result}
+        decision={run.value?.journal.decisions.get(result.callId)}
+      />
     ))}
     {[...inFlight, ...pending].map((call) => (
       <PendingCall

@@ -1,6 +1,6 @@
 /** The journal of a run in the page, and the state of the run at any of its revisions. */
 
-import { advance, type RunRecord, type RunState } from "../../RunState.ts"
+import { advance, type Answer, type RunRecord, type RunState } from "../../RunState.ts"
 import { type Row, rowsOf } from "./rows.ts"
 
 const kept = 64
@@ -11,6 +11,8 @@ export class Journal {
   readonly rows: Array<Row> = []
   /** The rows of errors, in their order. */
   readonly errors: Array<Row> = []
+  /** The decisions about calls, by call: the first one counts. */
+  readonly decisions = new Map<string, Answer>()
   readonly #snapshots = new Map<number, RunState>()
   /** The distance between snapshots. Doubles as the journal grows, so that their number stays bounded. */
   #spacing = 256
@@ -27,6 +29,9 @@ export class Journal {
     for (const record of records) {
       if (record.revision !== this.revision + 1) continue
       this.records.push(record)
+      for (const answer of record.delta.answers ?? []) {
+        if (!this.decisions.has(answer.callId)) this.decisions.set(answer.callId, answer)
+      }
       for (const row of rowsOf(record)) {
         this.rows.push(row)
         if (row.tone === "error") this.errors.push(row)

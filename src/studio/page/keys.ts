@@ -18,7 +18,7 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["1-7", "tabs of a run"],
   ["/", "filter"],
   ["h l", "fold, unfold the turn"],
-  ["a d x", "approve, deny, edit: once to go there, once more to do it"],
+  ["a d x", "approve, deny, edit (also e in approvals): once to go there, once more to do it"],
   ["x", "select the run of the row"],
   ["u", "take the answer back"],
   ["f s", "fork, cancel"],
@@ -70,7 +70,7 @@ const actions: Actions = {
   ".": () => setRevision(revision.value + 1),
   "[": () => toTurn(-1),
   "]": () => toTurn(1),
-  e: () => toNext("error"),
+  e: () => (place.value.screen === "questions" ? press("x") : toNext("error")),
   w: () => toNext("waiting"),
   h: () => fold(true),
   l: () => fold(false),
@@ -100,12 +100,20 @@ const press = (key: string, isAtOnce = false): void => {
   const button = near ?? document.querySelector<HTMLElement>(`[data-key=${key}]`)
   if (button === null) return
   if (!isAtOnce && button !== document.activeElement) return button.focus()
-  const article = button.closest("article.question")
+  const isDecision = button.closest("article.question") !== null && (key === "a" || key === "d")
   button.click()
-  // The next question has the focus, so that the place in the list is kept.
-  if (article !== null && (key === "a" || key === "d")) {
-    article.nextElementSibling?.querySelector<HTMLElement>("[data-row]")?.focus()
-  }
+  if (isDecision) toNextQuestion()
+}
+
+/** Focuses the next question that is not decided, so that the place in the list is kept. */
+const toNextQuestion = (): void => {
+  const rows = [...document.querySelectorAll<HTMLElement>(".queue [data-row]")]
+  const at = rows.findIndex((row) => row.hasAttribute("aria-current"))
+  // The row of the call that was decided just now is not drawn again yet.
+  const open = [...rows.slice(at + 1), ...rows.slice(0, Math.max(at, 0))].find((row) =>
+    row.classList.contains("waiting")
+  )
+  ;(open ?? rows[at])?.focus()
 }
 
 const fold = (isClosed: boolean): void => {

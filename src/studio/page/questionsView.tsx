@@ -1,32 +1,73 @@
-/** The questions of all runs. */
+/** The questions of all runs: a list beside the question that is selected. */
 
-import { QuestionCard } from "./questionCard.tsx"
-import { questions, runAddress } from "./pageStore.ts"
+import { useLayoutEffect } from "preact/hooks"
+import type { WaitingQuestion } from "../internal/studioData.ts"
+import { made } from "./decisions.ts"
+import { canChange, questions } from "./pageStore.ts"
+import { person, setPerson } from "./person.ts"
+import { QuestionDetail } from "./questionDetail.tsx"
+import { QuestionQueue } from "./questionQueue.tsx"
+import { chosen, shown } from "./questionsStore.ts"
+import { Undo } from "./undo.tsx"
 
-export const QuestionsView = () => (
-  <section class="screen" aria-label="Approvals">
-    <header>
-      <h1>Approvals</h1>
-    </header>
-    {questions.value.length === 0 && (
-      <div class="empty">
-        <h2>Nothing waits for you</h2>
-        <p>A policy decides which calls wait for a person: by default, calls that may change something.</p>
-      </div>
-    )}
-    {questions.value.map((question) => (
-      <article key={question.callId} class="question">
-        <a data-row href={runAddress(question.runId)}>
-          {question.agents.join(" › ")}
-        </a>
-        <blockquote>{question.asked}</blockquote>
-        <QuestionCard
-          rootRunId={question.rootRunId}
-          question={question}
-          since={question.since}
-          asked={question.asked}
-        />
-      </article>
-    ))}
-  </section>
+export const QuestionsView = () => {
+  const question = chosen.value
+  useLayoutEffect(keepFocus, [question?.callId])
+  return (
+    <section class="screen approvals" aria-label="Approvals">
+      <header>
+        <h1>Approvals</h1>
+        {canChange.value && <Signature />}
+      </header>
+      {questions.value.length > 0 && <QuestionQueue />}
+      {question === undefined ? <Nothing /> : <Chosen question={question} />}
+    </section>
+  )
+}
+
+/** Focuses the chosen row if the row that had the focus is gone. */
+const keepFocus = () => {
+  if (document.activeElement === document.body) {
+    document.querySelector<HTMLElement>(".queue [aria-current]")?.focus({ preventScroll: true })
+  }
+}
+
+const Signature = () => (
+  <label class="signature">
+    Decided by
+    <input
+      value={person.value}
+      placeholder="your name"
+      autocomplete="name"
+      maxLength={60}
+      onInput={(event) => setPerson(event.currentTarget.value)}
+    />
+  </label>
 )
+
+const Nothing = () => (
+  <div class="empty">
+    <h2>Nothing waits for you</h2>
+    <p>A policy decides which calls wait for a person: by default, calls that may change something.</p>
+  </div>
+)
+
+const Chosen = ({ question }: { question: WaitingQuestion }) => (
+  <div class="chosen">
+    <QuestionDetail
+      key={question.callId}
+      question={question}
+      equal={shown.value.filter((other) => isEqual(question, other))}
+    />
+    {made.value.size > 0 && <Undo />}
+  </div>
+)
+
+/** Returns whether two calls that wait are decided alike: the same input of one skill, for the same reason. */
+const isEqual = (one: WaitingQuestion, other: WaitingQuestion): boolean =>
+  one.name === other.name &&
+  one.reason === other.reason &&
+  one.asking === undefined &&
+  other.asking === undefined &&
+  !made.value.has(other.callId) &&
+  JSON.stringify(one.input) === JSON.stringify(other.input)

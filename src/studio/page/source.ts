@@ -6,6 +6,7 @@ import type { CountRange } from "../../RunStore.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
 import type { Overview } from "../internal/studioOverview.ts"
 import type { WaitingQuestion, ListQuery, Records, RunPage } from "../internal/studioData.ts"
+import { person } from "./person.ts"
 
 /** The records of a run after a revision. */
 export interface Part extends Omit<Records, "records"> {
@@ -79,8 +80,13 @@ export class Refused extends Error {
 /** Returns the path of the page, without a slash at its end. */
 const base = () => location.pathname.replace(/\/$/, "")
 
+const signature = (): { readonly "x-kernai-person"?: string } => {
+  const name = person.value.trim()
+  return name === "" ? {} : { "x-kernai-person": encodeURIComponent(name) }
+}
+
 const request = async (method: string, path: string, body?: BodyInit, type = "application/json") => {
-  const change = method === "GET" ? {} : { "x-kernai-studio": "1", "content-type": type }
+  const change = method === "GET" ? {} : { "x-kernai-studio": "1", "content-type": type, ...signature() }
   // A small change is sent although the page is being left.
   const keepalive = typeof body === "string" && body.length < 30_000
   const response = await fetch(base() + path, {
