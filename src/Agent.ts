@@ -449,7 +449,8 @@ type Lacking<Members, C> =
  *
  * Skill values need no registration. They type the events of its runs, and their services become services of the run. A
  * skill that is also registered runs as registered. A list may mix values and names, such as those of MCP tools. An
- * agent with an invalid setting is created all the same, and its runs fail with `AgentConfigInvalid`.
+ * agent with an invalid setting is created all the same, and its runs fail with `AgentConfigInvalid`: so does a run of an
+ * agent that lists a name no skill has, unless it begins with `mcp_` or `a2a_`, as tools of a server that is away do.
  *
  * @example
  * const desk = Agent.make({ name: "desk", instructions: "…", model: "m", agents: [researcher], handoffs: [billing] })
@@ -747,7 +748,7 @@ const settingProblem = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknow
     (agent.name === "" ? invalid("name", "is empty") : undefined) ??
     (model === "" ? invalid("model", "is empty") : undefined) ??
     (typeof model !== "string" && model.id === "" ? invalid("model.id", "is empty") : undefined) ??
-    whole("maxSteps", agent.maxSteps, 0) ??
+    whole("maxSteps", agent.maxSteps, 1) ??
     whole("concurrency", agent.concurrency, 1) ??
     whole("taskConcurrency", agent.taskConcurrency, 1) ??
     whole("reservedOutputTokens", agent.reservedOutputTokens, 0) ??

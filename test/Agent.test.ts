@@ -245,7 +245,7 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["model", { system_prompt: "", instructions: "x" }],
       ["x_since[0]", { ...base, x_since: [new Date(0)] }],
       ["model", { ...base, model: "" }],
-      ["max_steps", { ...base, max_steps: -1 }],
+      ["max_steps", { ...base, max_steps: 0 }],
       ["max_steps", { ...base, max_steps: "3" }],
       ["skills[1]", { ...base, skills: ["a", 2] }],
       ["dialect", { ...base, dialect: "xml" }],
@@ -285,6 +285,9 @@ describe("Agent.toConfig and fromConfig (AC-23)", () => {
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: -1 } }],
       ["spawn.maxDepth", { spawn: { maxAgents: 1, maxDepth: 0.5 } }],
       ["contextWindow", { contextWindow: 0.5 }],
+      ["maxSteps", { maxSteps: 0 }],
+      ["agents[0]", { skills: ["search"], agents: [Agent.make({ ...base, name: "search" })] }],
+      ["handoffs[0]", { skills: ["transfer_to_b"], handoffs: [Agent.make({ ...base, name: "b" })] }],
       ["model", { model: "" }],
       ["model.id", { model: { id: "", capabilities: ["text"] } }],
       [

@@ -38,11 +38,13 @@ export const pathText = (path: ReadonlyArray<PropertyKey>): string =>
     ""
   )
 
-/** Returns the end of a sentence about an unknown key: the known key nearest to it, or all of them if none is near. */
-export const nearestKey = (key: string, known: ReadonlyArray<string>): string => {
+/** Returns the end of a sentence about an unknown key: the known key nearest to it, or some of them if none is near. */
+export const nearestKey = (key: string, known: ReadonlyArray<string>, words = "known keys"): string => {
   const edits = (other: string) => editsBetween(key.slice(0, 60).toLowerCase(), other.toLowerCase())
   const [near = ""] = known.toSorted((a, b) => edits(a) - edits(b))
-  return edits(near) <= Math.min(3, near.length / 2) ? `; did you mean '${near}'?` : `; known keys: ${known.join(", ")}`
+  return edits(near) <= Math.min(3, near.length / 2)
+    ? `; did you mean '${near}'?`
+    : `; ${words}: ${known.slice(0, 20).join(", ") || "none"}`
 }
 
 /** Returns whether a key is a user's own, such as a YAML anchor: it begins with `x-` or `x_`. */

@@ -60,7 +60,7 @@ describe("AgentFile", () => {
 
   it.effect("decodes answers with the schema in the file, and reports errors to the model", () =>
     Effect.gen(function* () {
-      const agent = yield* AgentFile.parse(yaml)
+      const agent = { ...(yield* AgentFile.parse(yaml)), skills: "all" as const }
       const provider = MockProvider.make(
         '<block type="final">{"title":"x"}</block>',
         '<block type="final">{"title":"Emma"}</block>'

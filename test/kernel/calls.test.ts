@@ -51,7 +51,7 @@ describe("calls", () => {
 
   it.effect("are refused when the agent does not list the skill, in any spelling of its name (BP-66, S-15)", () =>
     Effect.gen(function* () {
-      const other = Agent.make({ instructions: "", model: Model.textOnly, skills: ["other"] })
+      const other: Agent.Agent = Agent.make({ instructions: "", model: Model.textOnly, skills: [] })
       for (const name of ["echo", " echo", "Echo", "есho"]) {
         const { events } = yield* told(other, [`<block type="command" name="${name}">x</block>`, final("ok")])
         assert.isFalse(

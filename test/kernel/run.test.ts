@@ -72,13 +72,33 @@ describe("Kernel.run", () => {
     }).pipe(Effect.provide(kernel(echo)))
   )
 
-  it.effect("calls no model when no turn is allowed, and accepts an answer on the last turn (BP-40, DR-20)", () =>
+  it.effect("refuses an agent without a turn, and accepts an answer on the last turn (BP-40, DR-20)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(final(""))
       const error = yield* Effect.flip(Kernel.run({ ...agent, maxSteps: 0 }, "go", { provider: mock }))
-      assert.strictEqual(error._tag, "MaxStepsReached")
+      assert.deepInclude(error, { _tag: "AgentConfigInvalid", path: "maxSteps" })
       assert.strictEqual(mock.callCount, 0)
       assert.strictEqual((yield* Kernel.run({ ...agent, maxSteps: 1 }, "go", { provider: mock })).text, "")
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
+  it.effect("refuses an agent of its team that lists a skill nobody has, and says which one is near", () =>
+    Effect.gen(function* () {
+      const mock = MockProvider.make(final("ok"))
+      const refused = (changed: Agent.Agent<unknown>) =>
+        Effect.map(Effect.flip(Kernel.run(changed, "go", { provider: mock })), (error) => error.message)
+      assert.include(
+        yield* refused({ ...agent, skills: ["echo", "ehco"] }),
+        "'skills[1]': no skill 'ehco'; did you mean 'echo'?"
+      )
+      const helper = Agent.make({ name: "helper", instructions: "", model: "m", skills: ["translate"] })
+      assert.include(
+        yield* refused({ ...agent, agents: [helper] }),
+        "'helper.skills[0]': no skill 'translate'; registered: echo"
+      )
+      assert.strictEqual(mock.callCount, 0)
+      // The server of this tool may be away.
+      yield* Kernel.run({ ...agent, skills: ["echo", "mcp_files__read"] }, "go", { provider: mock })
     }).pipe(Effect.provide(kernel(echo)))
   )
 

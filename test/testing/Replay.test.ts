@@ -229,10 +229,23 @@ describe("Kernel.replay (R-26)", () => {
         )
         assert.strictEqual(replayed.state.revision, length)
       }
-      const longer = Agent.make({ name: "a", instructions: "", model, maxSteps: 0, dialect: "tools" })
-      const error = yield* Effect.flip(Effect.provide(Replay.run(longer, { runId: "run", records }), layer))
+    })
+  )
+
+  it.live("a recording with more turns than the agent now has diverges where the run would end", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const agent = Agent.make({ name: "a", instructions: "", model, dialect: "tools" })
+      yield* Effect.provide(
+        Kernel.run(agent, "go", { runId: "run" }),
+        kernelOn(store, Layer.merge(talkative, MockProvider.layer("", "done")))
+      )
+      const records = yield* Effect.provide(RunStore.recordsOf("run"), Layer.succeed(RunStore.RunStore, store))
+      const layer = kernelOn(yield* RunStore.makeMemory, forbidden)
+      const replayed = Replay.run({ ...agent, maxSteps: 1 }, { runId: "run", records })
+      const error = yield* Effect.flip(Effect.provide(replayed, layer))
       assert.instanceOf(error, KernelError.ReplayDiverged)
-      assert.strictEqual(error.expected, "turn_started of step 0")
+      assert.strictEqual(error.expected, "turn_started of step 1")
       assert.strictEqual(error.actual, "run_completed of step 0")
     })
   )

@@ -54,7 +54,7 @@ const ModelConfig = Schema.Struct({
 const BudgetConfig = Schema.Struct({
   max_tokens: Schema.optionalKey(Schema.Natural),
   max_cost_usd: Schema.optionalKey(amount),
-  max_turns: Schema.optionalKey(Schema.Natural),
+  max_turns: Schema.optionalKey(atLeast(1)),
   // Longer than any run. Larger values could not be expressed in milliseconds.
   deadline_s: Schema.optionalKey(amount.check(Schema.isLessThanOrEqualTo(1e9)))
 })
@@ -83,8 +83,8 @@ export const Config = Schema.Struct({
   skills: Schema.optionalKey(Schema.Union([Schema.Literal("all"), strings, Schema.Null])),
   protocols: Schema.optionalKey(Schema.NullOr(strings)),
   gate: Schema.optionalKey(Schema.Literals(["dispatch", "listing"])),
-  max_steps: Schema.optionalKey(atLeast(0)),
-  max_turns: Schema.optionalKey(atLeast(0)),
+  max_steps: Schema.optionalKey(atLeast(1)),
+  max_turns: Schema.optionalKey(atLeast(1)),
   prose: Schema.optionalKey(Schema.Literals(["auto", "final", "corrective"])),
   dialect: Schema.optionalKey(Schema.Literals(["blocks", "tools", "auto"])),
   markups: Schema.optionalKey(

@@ -56,7 +56,7 @@ export const byName = <A extends { readonly name: string; readonly aliases: Read
     ...agents.map((agent) => [agent.name, agent] as const)
   ])
 
-/** Returns the name of an agent that is given as a value or by name. */
+/** Returns the name of an agent or a skill that is given as a value or by name. */
 export const nameOf = (entry: { readonly name: string } | string): string =>
   typeof entry === "string" ? entry : entry.name
 
@@ -103,9 +103,12 @@ export const fitsContext = (first: Bearer, stored: JsonObject): Effect.Effect<vo
 /** The fields of an agent that define a team. */
 interface Member<A> {
   readonly name: string
+  readonly skills: Skills
   readonly agents: ReadonlyArray<A | string>
   readonly handoffs: ReadonlyArray<A | string>
 }
+
+type Skills = ReadonlyArray<{ readonly name: string } | string> | "all" | undefined
 
 const listsOf = <A extends Member<A>>({ agents, handoffs }: A) =>
   [
@@ -119,6 +122,8 @@ const misnaming = (name: string): string | undefined => misnamed(name)?.reason
 const nameProblem = <A extends Member<A>>(first: A, members: ReadonlyMap<string, A>): Team<A>["problem"] => {
   for (const member of members.values()) {
     const calls = new Set<string>()
+    const { skills = [] } = member
+    const own = new Set(skills === "all" ? [] : skills.map(nameOf))
     for (const [list, entries] of listsOf(member)) {
       for (const [index, entry] of entries.entries()) {
         const name = nameOf(entry)
@@ -129,6 +134,7 @@ const nameProblem = <A extends Member<A>>(first: A, members: ReadonlyMap<string,
         }
         const call = list === "agents" ? name : transferTo(name)
         if (calls.has(call)) return { path, reason: `'${name}' is listed twice` }
+        if (own.has(call)) return { path, reason: `'${call}' is a skill of this agent, too` }
         calls.add(call)
       }
     }
@@ -142,6 +148,7 @@ const pathOf = <A extends Member<A>>(first: A, member: A, list: "agents" | "hand
 /** The fields of an agent that concern the context of its runs. */
 export interface Bearer {
   readonly name: string
+  readonly skills: Skills
   readonly context: ContextSchema<unknown> | undefined
   readonly agents: ReadonlyArray<Bearer | string>
   readonly handoffs: ReadonlyArray<Bearer | string>

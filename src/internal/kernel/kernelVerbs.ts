@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
+import * as Agents from "../../Agent.ts"
 import type { Agent, InputOf } from "../../Agent.ts"
 import type {
   AgentConfigInvalid,
@@ -26,9 +27,10 @@ import type { Input, OptionsFor, ResumeOptions, RunOptions, SubmitOptions } from
 import type { RunResult, RunState } from "../../RunState.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill } from "../../Skill.ts"
-import type { SkillRegistry } from "../../SkillRegistry.ts"
+import { SkillRegistry } from "../../SkillRegistry.ts"
 import { admitMedia, inline, roomBefore } from "../../store-kit/internal/admitMedia.ts"
 import { originsOf, storedFor } from "../../store-kit/StoredRuns.ts"
+import { checkNames } from "../agent/ownSkills.ts"
 import * as Team from "../agent/team.ts"
 import { steeringOf } from "../loop/steering.ts"
 import { type Sink, events, silent } from "../run/listeners.ts"
@@ -107,6 +109,9 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
   const provided = Effect.provideService(MediaStore.MediaStore, Context.get(built, MediaStore.MediaStore))
   const admit = WaitingRuns.make(Context.get(built, RunStore.RunStore))
 
+  const hasSkills = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>) =>
+    checkNames(Context.get(built, SkillRegistry), agent.name, Agents.team(agent).values())
+
   const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
     agent: Agent<Output, S, R, unknown>,
     input: unknown,
@@ -127,7 +132,11 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
     input: unknown,
     options: Starting,
     sink: Sink
-  ): Effect.Effect<RunResult<Output>, RunError, R> => ofAgent(agent, begin(agent, input, options, sink, Starts.start))
+  ): Effect.Effect<RunResult<Output>, RunError, R> => {
+    const start = (environment: Environment, beginning: Starts.Beginning) =>
+      Effect.andThen(hasSkills(agent), Starts.start(environment, beginning))
+    return ofAgent(agent, begin(agent, input, options, sink, start))
+  }
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R, unknown>,
