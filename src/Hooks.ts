@@ -119,6 +119,11 @@ type Observer<Args, E, R> = (args: HookArgs & Args) => Effect.Effect<void, E, R>
 export interface Given<out E, out R> {
   /** The run is stored; the model has not been asked yet. */
   readonly onRunStarted?: Hook<object, never, E, R> | undefined
+  /**
+   * A stored run continues in this process: after a pause, a crash, a failure or `submit`, or as a fork, which the state
+   * names as `forkedFrom`. Nothing else has run yet. Only the context can be changed.
+   */
+  readonly onRunResumed?: Hook<object, never, E, R> | undefined
   /** A turn has started; its prompt has not been built yet. */
   readonly onTurnStarted?: Hook<object, never, E, R> | undefined
   /** The prompt of the turn is built. A returned value is sent to the model instead. */
@@ -258,6 +263,7 @@ export const combine: {
 } = /* @__PURE__ */ dual(2, (a: Hooks, b: Hooks): Hooks =>
   present({
     onRunStarted: inTurn(a.onRunStarted, b.onRunStarted),
+    onRunResumed: inTurn(a.onRunResumed, b.onRunResumed),
     onTurnStarted: inTurn(a.onTurnStarted, b.onTurnStarted),
     onTurnPrepared: inTurn(a.onTurnPrepared, b.onTurnPrepared, (args, prepared) => ({ ...args, prepared })),
     onModelStarted: inTurn(a.onModelStarted, b.onModelStarted),
@@ -353,6 +359,7 @@ export const close = <E, R>(hooks: Given<E, R>, services: Context.Context<R>): H
   ) => (hook === undefined ? undefined : (...args: Args): Effect.Effect<A, E> => own(hook(...args)))
   const closed = {
     onRunStarted: provide(hooks.onRunStarted),
+    onRunResumed: provide(hooks.onRunResumed),
     onTurnStarted: provide(hooks.onTurnStarted),
     onTurnPrepared: provide(hooks.onTurnPrepared),
     onModelStarted: provide(hooks.onModelStarted),

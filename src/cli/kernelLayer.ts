@@ -7,9 +7,11 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import type * as Path from "effect/Path"
 import * as Kernel from "../Kernel.ts"
+import type { MediaStore } from "../MediaStore.ts"
 import * as Policy from "../Policy.ts"
 import * as ProtocolRegistry from "../ProtocolRegistry.ts"
 import { Provider, type ProviderShape } from "../Provider.ts"
+import type { RunStore } from "../RunStore.ts"
 import * as SkillRegistry from "../SkillRegistry.ts"
 import * as Demo from "./demo/skills.ts"
 import { type CommandFailed, orUsage } from "./exit.ts"
@@ -23,8 +25,11 @@ export interface Options<R> {
   readonly registries: Layer.Layer<Registries, CommandFailed, R>
   readonly store: Store
   /** Policies and other references of the kernel. */
-  readonly references: Layer.Layer<never, CommandFailed, R>
+  readonly references: Layer.Layer<never, CommandFailed, R | Stored>
 }
+
+/** What references may read of stored runs. */
+export type Stored = MediaStore | RunStore
 
 /** Builds a kernel, and also provides its store, its media and its registries. */
 export const make = <R>({ provider, references, registries, store }: Options<R>) =>

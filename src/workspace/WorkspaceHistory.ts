@@ -2,8 +2,8 @@
  * The files of a run at each of its revisions.
  *
  * The skills of a workspace keep the content of each file before and after they change it, among the media of the run,
- * and the journal names it. So a run can be taken back, and a fork begins with the files that the run had at its
- * revision. Only the files that changed are kept. Commands in the background are not recorded.
+ * and the journal names it. So a run can be taken back, and with `layerForks` a fork begins with the files that the run
+ * had at its revision. Only the files that changed are kept. Commands in the background are not recorded.
  *
  * @since 0.1.0
  */
@@ -11,8 +11,9 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import * as Kernel from "../Kernel.ts"
+import * as Hooks from "../Hooks.ts"
 import { MediaNotFound, MediaUnreadable, RunNotFound, StoreError } from "../KernelError.ts"
 import { MediaStore } from "../MediaStore.ts"
 import * as Runs from "../RunStore.ts"
@@ -135,18 +136,26 @@ export const undo = Effect.fn("WorkspaceHistory.undo")(function* (
 })
 
 /**
- * Forks a run as `Kernel.fork` does, and gives the workspace the files of that revision.
+ * Gives each fork the files that its run had at the revision of the fork, before it continues for the first time. A fork
+ * whose files were changed outside of its run fails with `WorkspaceError`, unless `force` is given; it can be resumed.
  *
- * @category restoring
+ * A replay runs no skill and changes no file; `restore` shows the files at one of its revisions.
+ *
+ * @category layers
  * @since 0.1.0
  */
-export const fork = Effect.fn("WorkspaceHistory.fork")(function* (
-  runId: string,
-  options: RestoreOptions & Kernel.ForkOptions = {}
-) {
-  const restored = yield* restore(runId, { ...options, revision: options.revision ?? Infinity })
-  return { runId: yield* Kernel.fork(runId, options), ...restored }
-})
+export const layerForks = (options: RestoreOptions = {}): Layer.Layer<never, never, Services> =>
+  Hooks.layer({
+    onRunResumed: ({ context, state: { forkedFrom, runId } }) =>
+      forkedFrom === undefined || context[restored] === runId
+        ? Effect.void
+        : Effect.as(restore(forkedFrom.runId, { ...options, revision: forkedFrom.revision }), {
+            context: { [restored]: runId }
+          })
+  })
+
+/** The key in the context of a fork that has its files. A fork of this fork has another id. */
+const restored = "kernai/workspace/restored"
 
 /** Restores the content after the last earlier change of each file, or before its first later one. */
 const toPoint = Effect.fnUntraced(function* (

@@ -161,6 +161,34 @@ describe("the input of a hook", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("onRunResumed runs before anything else when a stored run continues", () =>
+    Effect.gen(function* () {
+      const order: Array<string> = []
+      const note = (name: string) => () => Effect.sync(() => void order.push(name))
+      const hooks = { onRunStarted: note("started"), onRunResumed: note("resumed"), onTurnPrepared: note("prepared") }
+      yield* runWith(hooks)
+      assert.notInclude(order, "resumed")
+      const fork = yield* Kernel.fork("run", { revision: 1 })
+      const resume = (given: Hooks.Given<string, never>) =>
+        Effect.provide(Kernel.resume(agent, fork, { provider: MockProvider.make("done") }), Hooks.layer(given))
+      order.length = 0
+      const failed = yield* Effect.exit(resume({ ...hooks, onRunResumed: () => Effect.fail("not yet") }))
+      assert.isTrue(Exit.isFailure(failed))
+      assert.deepStrictEqual(order, [])
+      yield* resume({
+        ...hooks,
+        onRunResumed: ({ state }) =>
+          Effect.sync(() => {
+            order.push(`fork of ${state.forkedFrom?.runId}`)
+            return { context: { resumed: true } }
+          })
+      })
+      assert.deepStrictEqual(order, ["fork of run", "started", "prepared"])
+      const state = yield* Effect.flatMap(RunStore.RunStore, (store) => store.load(fork))
+      assert.strictEqual(Option.getOrThrow(state).context["resumed"], true)
+    }).pipe(Effect.provide(stored))
+  )
+
   it.effect("commitKey is the same when a hook runs again after a crash (DR-8)", () =>
     Effect.gen(function* () {
       const keys: Array<string> = []

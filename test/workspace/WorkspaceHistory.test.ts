@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, FileSystem, Layer, Option } from "effect"
+import { Effect, Exit, FileSystem, Layer, Option } from "effect"
 import { Agent, Kernel, type MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
 import { FileMediaStore } from "kernai/file"
 import { MockProvider } from "kernai/testing"
@@ -53,6 +53,10 @@ const contents = Workspace.Workspace.use((workspace) =>
 )
 
 const run = Effect.suspend(() => Kernel.run(agent, "?", { runId: "r", provider: MockProvider.make(...replies) }))
+
+/** Resumes a fork with the files of its revision. */
+const resumed = (runId: string, provider: MockProvider.Mock, options?: WorkspaceHistory.RestoreOptions) =>
+  Effect.provide(Kernel.resume(agent, runId, { provider }), WorkspaceHistory.layerForks(options))
 
 const test = (
   title: string,
@@ -122,18 +126,38 @@ describe("the history of a workspace", () => {
       const [, second, third] = yield* WorkspaceHistory.changes("r")
       const revision = second?.revision ?? 0
       assert.isBelow(revision, third?.revision ?? 0)
-      const fork = yield* WorkspaceHistory.fork("r", { revision })
+      const fork = yield* Kernel.fork("r", { revision })
+      const seen = call("shell", { command: "cat a.txt new.txt" })
+      const edit = call("edit", { file_path: "new.txt", old_string: "first", new_string: "forked" })
+      // The run stops after its edit, and must not be given the files of the fork a second time.
+      const provider = MockProvider.make(seen, edit).failOnStep(2)
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(resumed(fork, provider))))
+      const result = yield* resumed(fork, MockProvider.make("done otherwise"))
+      assert.strictEqual(result.text, "done otherwise")
+      assert.include(JSON.stringify(provider.calls[1]?.messages), String.raw`one more\nfirst`)
+      assert.deepStrictEqual(yield* contents, { ...start, "a.txt": "one more\n", "new.txt": "forked\n" })
+      // A fork of the fork has its own revision.
+      const again = yield* Kernel.fork(fork, { revision })
+      yield* resumed(again, MockProvider.make("done again"))
       assert.deepStrictEqual(yield* contents, { ...start, "a.txt": "one more\n", "new.txt": "first\n" })
-      const other = [
-        call("edit", { file_path: "new.txt", old_string: "first", new_string: "forked" }),
-        "done otherwise"
-      ]
-      const provider = MockProvider.make(...other)
-      const { text } = yield* Kernel.resume(agent, fork.runId, { provider })
-      assert.strictEqual(text, "done otherwise")
-      assert.strictEqual((yield* contents)["new.txt"], "forked\n")
-      yield* WorkspaceHistory.undo(fork.runId)
+      yield* WorkspaceHistory.undo(again)
       assert.deepStrictEqual(yield* contents, start)
+    })
+  )
+
+  test(
+    "does not continue a fork on files that somebody else has changed, unless forced",
+    Effect.gen(function* () {
+      yield* run
+      const [first] = yield* WorkspaceHistory.changes("r")
+      const fork = yield* Kernel.fork("r", { revision: first?.revision })
+      yield* Workspace.Workspace.use((workspace) => workspace.write("a.txt", "mine\n"))
+      const provider = MockProvider.make("done otherwise")
+      const refused = yield* Effect.flip(resumed(fork, provider))
+      assert.match(refused.message, /a\.txt was changed since the run wrote it/)
+      assert.deepStrictEqual([provider.calls.length, (yield* contents)["a.txt"]], [0, "mine\n"])
+      yield* resumed(fork, provider, { force: true })
+      assert.deepStrictEqual(yield* contents, { ...start, "new.txt": "first\n" })
     })
   )
 

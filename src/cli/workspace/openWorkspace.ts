@@ -11,10 +11,12 @@ import * as Policy from "../../Policy.ts"
 import * as PromptPipeline from "../../PromptPipeline.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import * as Workspace from "../../workspace/Workspace.ts"
+import * as WorkspaceHistory from "../../workspace/WorkspaceHistory.ts"
 import * as WorkspacePolicy from "../../workspace/WorkspacePolicy.ts"
 import * as WorkspaceRules from "../../workspace/WorkspaceRules.ts"
 import * as WorkspaceSkills from "../../workspace/WorkspaceSkills.ts"
 import { type CommandFailed, orUsage } from "../exit.ts"
+import type { Stored } from "../kernelLayer.ts"
 import type { Settings } from "../settings.ts"
 
 /** In plan mode, nothing is changed. */
@@ -44,8 +46,8 @@ export interface Work {
   readonly layer: Layer.Layer<Workspace.Workspace, CommandFailed, Host>
   /** Registers the skills of the workspace. */
   readonly skills: Layer.Layer<Workspace.Workspace, CommandFailed, Host | SkillRegistry>
-  /** Decides about calls, and adds the rules of the folder to the prompt. */
-  readonly references: Layer.Layer<never, CommandFailed, Host>
+  /** Decides about calls, adds the rules of the folder to the prompt, and gives a fork the files of its revision. */
+  readonly references: Layer.Layer<never, CommandFailed, Host | Stored>
 }
 
 /** Returns the layer of a folder. */
@@ -73,7 +75,10 @@ export const open = (
     instructions,
     layer,
     skills: Layer.provideMerge(registered, layer),
-    references: Layer.merge(policy(rules, mode, yes), Layer.provide(pipeline, layer))
+    references: Layer.merge(
+      policy(rules, mode, yes),
+      Layer.provide(Layer.merge(pipeline, WorkspaceHistory.layerForks()), layer)
+    )
   }
 }
 

@@ -11,7 +11,7 @@ import { endBackground, settled } from "../call/background.ts"
 import { continueInBackground } from "../call/inBackground.ts"
 import { isReviewed, reviewAll } from "../call/review.ts"
 import { preparePrompt } from "../model/buildPrompt.ts"
-import { stopsAt } from "../run/askHooks.ts"
+import { onResume, stopsAt } from "../run/askHooks.ts"
 import { untilCancelled } from "../run/cancel.ts"
 import { flush, record } from "../run/commit.ts"
 import { withinDeadline } from "../run/deadline.ts"
@@ -29,30 +29,34 @@ import { closeTurn, endOrContinue, readReply, restartModel, startTurn } from "./
  */
 export const drive = Effect.fnUntraced(function* (first: Run): Effect.fn.Return<Run, DriveError> {
   let run = first
-  yield* driveOne(run)
+  yield* driveOne(run, run.state.revision > 1)
   while (isHandedOver(run)) {
     const { background } = run
     run = { ...makeRun(yield* entered(run), run.state, undefined), background }
-    yield* driveOne(run)
+    yield* driveOne(run, false)
   }
   return run
 })
 
 /** Drives a run as long as it belongs to one agent. Followers see it in the meantime. */
-const driveOne = (run: Run): Effect.Effect<void, DriveError> =>
+const driveOne = (run: Run, isResumed: boolean): Effect.Effect<void, DriveError> =>
   Effect.uninterruptibleMask((restore) => {
     const { rootRunId, runId } = run.state
     run.restore = restore
     run.live.enter(rootRunId, runId, run)
-    const limited = untilCancelled(run, withinDeadline(run, Effect.provideService(loop(run), CurrentRun, run)))
+    const limited = untilCancelled(
+      run,
+      withinDeadline(run, Effect.provideService(loop(run, isResumed), CurrentRun, run))
+    )
     return Effect.ensuring(
       Effect.catchCause(Effect.ensuring(limited, endBackground(run)), (cause) => stopped(run, cause)),
       Effect.sync(() => run.live.leave(rootRunId, runId))
     )
   })
 
-const loop = Effect.fnUntraced(function* (run: Run): Effect.fn.Return<void, StepError | StopError> {
+const loop = Effect.fnUntraced(function* (run: Run, isResumed: boolean): Effect.fn.Return<void, StepError | StopError> {
   endIfDecided(run)
+  if (isResumed && run.state.status.type === "running") yield* onResume(run)
   if (run.state.background !== undefined && run.state.status.type === "running") yield* continueInBackground(run)
   while (run.state.status.type === "running" && !isHandedOver(run)) yield* turn(run)
   // A run comes to rest, or to another agent, once its calls have.

@@ -127,6 +127,14 @@ const settleOrStop = Effect.fnUntraced(function* <More extends object>(
   return true
 })
 
+/** Runs the hook of a run that continues. */
+export const onResume = (run: Run): Effect.Effect<void, HookError> => {
+  const { onRunResumed } = run.hooks
+  return onRunResumed === undefined
+    ? Effect.void
+    : Effect.asVoid(ask(run, "onRunResumed", () => onRunResumed(hookArgs(run, {}))))
+}
+
 /** Stops the run as a settle hook requested. A crash before the stop is recorded runs the hook again. */
 export const obeyOnce = Effect.fnUntraced(function* (run: Run, control: Stop): Effect.fn.Return<void, HookError> {
   drop(run, "settled")
