@@ -2,7 +2,7 @@
  * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, sizes, and the pictures of
  * `docs/gallery`.
  *
- * `KERNAI_FACE=runs`, `run`, `failures`, `people`, `chat` or `axe` runs only these walks.
+ * `KERNAI_FACE=runs`, `run`, `failures`, `people`, `evaluate`, `chat` or `axe` runs only these walks.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -10,6 +10,7 @@ import { gzipSync } from "node:zlib"
 import { launch, program } from "../bench/chromium.ts"
 import { axeLines } from "./faceAxe.ts"
 import { chatLines } from "./faceChat.ts"
+import { evaluateLines } from "./faceEvaluate.ts"
 import { failureLines } from "./faceFailures.ts"
 import { peopleLines } from "./facePeople.ts"
 import { runLines } from "./faceRun.ts"
@@ -50,6 +51,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
         ...(wanted("run") ? await runLines(browser, office) : []),
         ...(wanted("failures") ? await failureLines(browser, office) : []),
         ...(wanted("people") ? await peopleLines(browser, office) : []),
+        ...(wanted("evaluate") ? await evaluateLines(browser, office) : []),
         ...(wanted("chat") ? await chatLines(browser, office) : []),
         ...(wanted("axe") ? await axeLines(browser, office) : [])
       ])

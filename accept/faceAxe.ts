@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import type { Browser } from "playwright-core"
+import { experiments } from "./faceEvaluate.ts"
 import { enter } from "./faceRuns.ts"
 import { shots } from "./gallery.ts"
 import type { Office } from "./gallerySite.ts"
@@ -25,6 +26,7 @@ const looks = [
 
 export const axeLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await attempt("axe finds nothing serious and nothing moderate on any screen", async () => {
+    experiments(office)
     const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8")
     const page = await enter(browser, office)
     await page.evaluate(axe)
@@ -34,10 +36,11 @@ export const axeLines = async (browser: Browser, office: Office): Promise<Readon
     for (const { colorScheme, width } of looks) {
       await page.setViewportSize({ width, height: 810 })
       await page.emulateMedia({ colorScheme })
-      for (const { address, key, name } of shots) {
+      for (const { address, key, link, name } of shots) {
         await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
         await page.waitForTimeout(400)
         await page.locator(".skeleton").waitFor({ state: "detached" })
+        if (link !== undefined) await page.locator(link).first().click()
         if (key !== undefined) await page.keyboard.press(key)
         const { violations }: Found = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
         if (key !== undefined) await page.keyboard.press("Escape")

@@ -5,6 +5,7 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { launch } from "../bench/chromium.ts"
+import { experiments } from "./faceEvaluate.ts"
 import { type Ids, officeQuestions, submitAll, withOffice } from "./gallerySite.ts"
 import { inFolder, root } from "./support.ts"
 
@@ -14,6 +15,8 @@ export interface Shot {
   readonly address: (ids: Ids) => string
   /** A key that is pressed first. */
   readonly key?: string
+  /** A link that is followed first. */
+  readonly link?: string
 }
 
 const ofRun = (id: string | undefined, query = "") => `#/runs/${encodeURIComponent(id ?? "")}${query}`
@@ -29,12 +32,14 @@ export const shots: ReadonlyArray<Shot> = [
   { name: "state", address: ({ seats }) => ofRun(seats, "?tab=State") },
   { name: "usage", address: ({ invoice }) => ofRun(invoice, "?tab=Usage") },
   { name: "approvals", address: () => "#/questions" },
+  { name: "evaluate", address: () => "#/evaluate" },
+  { name: "experiment", address: () => "#/evaluate", link: ".experiments a" },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },
   { name: "keys", address: () => "#/", key: "?" }
 ]
 
 /** The screens of the gallery, each in both themes, and the run on a phone. */
-const shown = new Set(["overview", "runs", "run", "answer", "explain", "approvals"])
+const shown = new Set(["overview", "runs", "run", "answer", "explain", "approvals", "evaluate"])
 
 export const pictures: ReadonlyArray<string> = [
   ...Array.from(shown, (name) => [`${name}-light.png`, `${name}-dark.png`]).flat(),
@@ -49,6 +54,7 @@ const take = async (): Promise<void> => {
     await inFolder((place) =>
       withOffice(place, async (office) => {
         const ids = await submitAll(office, officeQuestions)
+        experiments(office)
         const page = await browser.newPage({ viewport: { width: 1200, height: 700 } })
         await page.goto(office.url)
         for (const { address, name } of shots.filter((shot) => shown.has(shot.name))) {

@@ -155,7 +155,7 @@ const coordinator = Agent.make({
   agents: [part("extractor", "You read invoices."), part("matcher", "You find orders.")]
 })
 
-const layerOf = (file: string) => {
+const layerOf = (file: string, evaluations: string) => {
   const kernel = Kernel.layer.pipe(
     Layer.provide([
       Layer.succeed(Provider.Provider, provider),
@@ -166,7 +166,7 @@ const layerOf = (file: string) => {
       Layer.mergeAll(SkillRegistry.layer(...skills), SqlRunStore.layerSqlite(file), SqlMediaStore.layerSqlite(file))
     )
   )
-  return HttpRouter.serve(Studio.layer({ agents: [coordinator] }), {
+  return HttpRouter.serve(Studio.layer({ agents: [coordinator], evaluations }), {
     disableLogger: true,
     disableListenLog: true,
     routerConfig: { maxParamLength: 1_024 }
@@ -217,6 +217,8 @@ export const idsOf = async (office: Office): Promise<Ids> =>
 /** A studio that runs. */
 export interface Office {
   readonly url: string
+  /** The folder of the reports of evaluations. */
+  readonly evaluations: string
   /** Stores a run. The studio's worker takes it up. */
   readonly submit: (question: string, caller?: { readonly id: string; readonly tenant?: string }) => Promise<string>
   readonly headOf: (runId: string) => Promise<RunStore.RunHead | undefined>
@@ -229,12 +231,13 @@ export const withOffice = <A>(folder: string, body: (office: Office) => Promise<
   Effect.runPromise(
     Effect.scoped(
       Effect.gen(function* () {
-        const context = yield* Layer.build(layerOf(`${folder}/office.db`))
+        const context = yield* Layer.build(layerOf(`${folder}/office.db`, `${folder}/evals`))
         const { address } = Context.get(context, HttpServer.HttpServer)
         const run = Effect.runPromiseWith(context)
         const store = Context.get(context, RunStore.RunStore)
         return yield* Effect.promise(() =>
           body({
+            evaluations: `${folder}/evals`,
             url: Studio.urlOf(
               Context.get(context, Studio.Studio),
               `http://127.0.0.1:${"port" in address ? address.port : 0}`

@@ -41,6 +41,8 @@ export interface PageOptions extends Access.Options {
   readonly readOnly?: boolean | undefined
   /** The folder in which `kernai scenario matrix` writes its reports. Default: the page shows no scenarios. */
   readonly scenarios?: string | undefined
+  /** The folder in which `kernai eval` writes its reports. Default: the page shows no evaluations. */
+  readonly evaluations?: string | undefined
   /**
    * Reads the pages of `ui_resource` contents, such as an `McpHub`. They are shown in frames without network access.
    * Default: only the name of a page is shown.
@@ -83,14 +85,14 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   ConfigInvalid,
   HttpRouter.HttpRouter | Kernel | RunStore | MediaStore | RunWorker.Services<A> | R
 > => {
-  const { pages, path = "/", readOnly = false, scenarios, token = Secrets.random() } = options
+  const { evaluations, pages, path = "/", readOnly = false, scenarios, token = Secrets.random() } = options
   const prefix = path === "/" ? "" : path
   const secrets = Secrets.make(token, readOnly)
   const worker = readOnly || options.agents.length === 0 ? { worker: false as const } : {}
   const door = HttpKernel.layer<A, R>({ ...options, ...worker, path: `${prefix}/api`, openapi: false })
   return Layer.effect(Studio, Effect.succeed({ path, token })).pipe(
     Layer.merge(PageRoutes.layer(path, secrets, options)),
-    Layer.merge(Layer.provide(DataRoutes.layer(`${prefix}/data`, { readOnly, scenarios, pages }), door)),
+    Layer.merge(Layer.provide(DataRoutes.layer(`${prefix}/data`, { readOnly, scenarios, evaluations, pages }), door)),
     Layer.provide(Access.layer(secrets.authenticate, options))
   )
 }

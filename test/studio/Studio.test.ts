@@ -3,7 +3,9 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, Redacted, Schema, type Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { writeFileSync } from "node:fs"
 import { createServer, request } from "node:http"
+import { join } from "node:path"
 import {
   Agent,
   Kernel,
@@ -19,6 +21,7 @@ import {
 import { Studio } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
+import { folder } from "../support/folder.ts"
 
 const pay = Skill.make("pay", {
   description: "Pays",
@@ -279,6 +282,37 @@ describe("Studio", () => {
       const body = { answers: [{ callId: question.callId, approved: true }] }
       const headers = { ...cookie, ...change, "x-kernai-person": "eva" }
       assert.strictEqual((yield* send(site, "POST", `/api/runs/${runId}/answers`, headers, body)).status, 403)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("lists the reports of evaluations without their answers, and sends one", () =>
+    Effect.gen(function* () {
+      const evaluations = yield* folder
+      const report = {
+        name: "capitals.jsonl",
+        ok: false,
+        threshold: 0.9,
+        startedAt: 1,
+        finishedAt: 2,
+        attempts: 1,
+        passed: 0,
+        skipped: 0,
+        passRate: 0,
+        interval: [0, 0.8],
+        scorers: [],
+        costUsd: null,
+        cases: [{ id: "1", input: "Peru?", attempts: [] }]
+      }
+      writeFileSync(join(evaluations, "eval_20260101_000000.json"), JSON.stringify(report))
+      writeFileSync(join(evaluations, "eval_20260102_000000.json"), "{}")
+      const site = yield* serve({ evaluations })
+      const cookie = yield* enter(site)
+      const { cases: _cases, ...summary } = report
+      const read = (path: string) => send(site, "GET", `/data/experiments${path}`, cookie)
+      assert.deepStrictEqual(JSON.parse((yield* read("")).text), [{ ...summary, file: "eval_20260101_000000.json" }])
+      assert.deepInclude(JSON.parse((yield* read("/eval_20260101_000000.json")).text), { cases: report.cases })
+      assert.strictEqual((yield* read("/eval_20260102_000000.json")).status, 400)
+      assert.strictEqual((yield* send(site, "GET", "/data/experiments", {})).status, 401)
     }).pipe(Effect.scoped)
   )
 

@@ -150,7 +150,7 @@ describe("the reports of scenarios", () => {
       const reports = yield* Matrix.read(folder)
       rmSync(folder, { recursive: true })
       assert.deepStrictEqual(
-        reports.map(({ startedAt }) => startedAt),
+        reports.map(({ started_at }) => started_at),
         ["2026-01-02T00:00:00.000Z", "2026-01-01T00:00:00.000Z"]
       )
       assert.deepStrictEqual(reports[1]?.cells, [cell])

@@ -6,6 +6,9 @@ import * as Shared from "./flags.ts"
 // There is no person to ask.
 const { yes: _, ...agent } = Shared.agent
 
+/** The default folder of reports, which the studio shows. */
+export const defaultReports = ".kernai/evals"
+
 export const flags = {
   paths: Argument.String("path").pipe(
     Argument.withDescription("A data set (.jsonl, .csv), or a file or folder of scenarios, whose code runs"),
@@ -34,6 +37,7 @@ export const flags = {
     "Ask no model: play the 'replies' of the data set, or the scripts of the scenarios"
   ),
   html: Shared.optionalText("html", "file", "Also write the report as a page"),
+  log: Shared.optionalText("log", "folder", `Where the report is written, for 'kernai studio' (${defaultReports})`),
   json: Shared.toggle("json", "Print the report as a JSON object"),
   color: Shared.color
 }

@@ -1,5 +1,6 @@
 /** The flags of `kernai studio`. */
 
+import { defaultReports } from "./evalFlags.ts"
 import * as Shared from "./flags.ts"
 
 export const flags = {
@@ -10,6 +11,11 @@ export const flags = {
     "scenarios",
     "folder",
     "Show the reports that 'kernai scenario matrix' wrote into this folder (.kernai/scenarios, where there is one)"
+  ),
+  evaluations: Shared.optionalText(
+    "evaluations",
+    "folder",
+    `Show the reports that 'kernai eval' wrote into this folder (${defaultReports}, where there is one)`
   ),
   readOnly: Shared.toggle("read-only", "Show only: start, answer, cancel and fork nothing"),
   port: Shared.positive("port", "number", "The port on this machine (a free one)").pipe(Shared.optional),

@@ -9,7 +9,8 @@ import * as Kernel from "../../Kernel.ts"
 import * as Evaluation from "../../testing/Evaluation.ts"
 import * as Scenario from "../../testing/Scenario.ts"
 import * as CliAgent from "../cliAgent.ts"
-import type { EvalFlags } from "../commands/evalFlags.ts"
+import { createFile, stamp } from "../../kit/freshFile.ts"
+import { defaultReports, type EvalFlags } from "../commands/evalFlags.ts"
 import { failed, usage } from "../exit.ts"
 import { filesOf, open, runOptions } from "../scenarioFiles.ts"
 import { Screen } from "../screen.ts"
@@ -39,9 +40,12 @@ export const evaluate = Effect.fnUntraced(function* (options: EvalFlags) {
       Effect.sync(() => (json ? undefined : screen.progress(`${EvalText.lineOf(attempt, repeats, look)}\n`)))
   })
   const summary = EvalText.summaryOf(report, threshold)
-  if (json) screen.out(`${Text.json({ ok: report.passRate >= threshold, threshold, ...report })}\n`)
+  const name = options.paths.join(", ")
+  const kept = { name, ok: report.passRate >= threshold, threshold, ...report }
+  if (json) screen.out(`${Text.json(kept)}\n`)
   else screen.out(`${EvalText.scorersOf(report, look)}${summary}\n`)
-  if (html !== undefined) yield* writePage(html, pageOf(report, options.paths.join(", "), threshold))
+  if (html !== undefined) yield* writePage(html, pageOf(report, name, threshold))
+  yield* keep(options.log ?? defaultReports, kept)
   const [first] = report.cases.flatMap(({ attempts }) => attempts)
   if (report.attempts === report.skipped) return yield* usage(`nothing could be asked: ${first?.reason ?? "no case"}`)
   if (report.passRate < threshold) return yield* failed("the pass rate is below the threshold")
@@ -55,6 +59,12 @@ const exactWhereExpected: Evaluation.Scorer = {
       ? Effect.succeed({ score: 1, isPass: true })
       : Evaluation.exact.score(answer, question)
 }
+
+/** Writes the report for the studio. A gate in a folder that cannot be written decides all the same. */
+const keep = (folder: string, report: Evaluation.Report) =>
+  Effect.catch(createFile(folder, `eval_${stamp(report.startedAt)}`, `${JSON.stringify(report)}\n`), ({ message }) =>
+    Effect.map(Screen, ({ progress }) => progress(`no report was written: ${Text.flat(message)}\n`))
+  )
 
 /** Writes a page, and replaces an older one. */
 const writePage = Effect.fnUntraced(function* (file: string, html: string) {

@@ -14,6 +14,8 @@ import { errorCode } from "../../kit/failedRequest.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import * as Studio from "../../studio/Studio.ts"
 import * as CliAgent from "../cliAgent.ts"
+import { defaultReports } from "../commands/evalFlags.ts"
+import { defaultLog as defaultScenarios } from "../commands/scenarioFlags.ts"
 import type { StudioFlags } from "../commands/studioFlags.ts"
 import * as Recordings from "../demo/recordings.ts"
 import { usage } from "../exit.ts"
@@ -35,8 +37,11 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     const { agent, kernel } = yield* CliAgent.make(settings, store, isRunning ? {} : { unused: "" })
     const names = input.agentName.length === 0 ? [agent().name] : input.agentName
     const agents = isRunning ? names.flatMap((name) => inBothDialects(agent(name))) : []
-    const scenarios = input.scenarios ?? (existsSync(defaultScenarios) ? defaultScenarios : undefined)
-    const routes = Studio.layer({ agents, readOnly, scenarios }).pipe(Layer.provide(Layer.merge(kernel, store.media)))
+    const scenarios = input.scenarios ?? existing(defaultScenarios)
+    const evaluations = input.evaluations ?? existing(defaultReports)
+    const routes = Studio.layer({ agents, readOnly, scenarios, evaluations }).pipe(
+      Layer.provide(Layer.merge(kernel, store.media))
+    )
     const server = HttpRouter.serve(routes, {
       disableLogger: true,
       disableListenLog: true,
@@ -56,8 +61,8 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   }).pipe(Effect.scoped)
 })
 
-/** The default log folder of `kernai scenario matrix`. */
-const defaultScenarios = ".kernai/scenarios"
+/** Returns a folder if it exists. */
+const existing = (folder: string): string | undefined => (existsSync(folder) ? folder : undefined)
 
 /** Returns the agent in both dialects, which the chat offers as a setting. */
 const inBothDialects = <A extends Runnable<unknown>>(agent: A): ReadonlyArray<A> => [

@@ -19,6 +19,7 @@ import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { questions, pageOf, recordsAfter, waitingIn } from "./studioData.ts"
 import { toHtml } from "../RunExport.ts"
+import * as Experiments from "./experiments.ts"
 import * as Edits from "./forkEdits.ts"
 import { framed, type Pages } from "./framedPage.ts"
 import * as Matrix from "./matrixReports.ts"
@@ -31,6 +32,8 @@ export interface Options {
   readonly readOnly: boolean
   /** The folder with the reports of scenarios. */
   readonly scenarios: string | undefined
+  /** The folder with the reports of evaluations. */
+  readonly evaluations: string | undefined
   readonly pages: Pages | undefined
 }
 
@@ -64,6 +67,11 @@ export const layer = (
       yield* get("/scenarios", () =>
         Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )
+      const experiments = options.evaluations === undefined ? undefined : Experiments.make(options.evaluations)
+      yield* get("/experiments", () =>
+        Effect.flatMap(experiments === undefined ? Effect.succeed([]) : Experiments.list(experiments), json)
+      )
+      yield* get("/experiments/:file", () => experiment(experiments))
       yield* get("/page", () => Effect.flatMap(query(PageQuery), (page) => framed(options.pages, page)))
       yield* get("/runs/:runId/records", () => records(store))
       yield* get("/runs/:runId/export", () => exported(store, media))
@@ -91,6 +99,13 @@ const exported = Effect.fnUntraced(function* (store: RunStoreShape, media: Media
       "x-content-type-options": "nosniff"
     }
   })
+})
+
+const experiment = Effect.fnUntraced(function* (experiments: ReturnType<typeof Experiments.make> | undefined) {
+  const file = yield* Route.param("file")
+  const found = experiments === undefined ? Option.none() : yield* experiments.find(file)
+  if (Option.isNone(found)) return yield* new Invalid({ detail: "there is no such report" })
+  return yield* json(found.value)
 })
 
 const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) {

@@ -19,14 +19,22 @@ export interface Info {
   readonly readOnly: boolean
   /** Whether reports of scenarios can be shown. */
   readonly scenarios: boolean
+  /** Whether reports of evaluations can be shown. */
+  readonly evaluations: boolean
   readonly agents: ReadonlyArray<AgentLine>
   /** JSON Schemas of the inputs of skills, by the names of the skills. */
   readonly inputs: Readonly<Record<string, JsonObject>>
 }
 
+interface Options {
+  readonly readOnly: boolean
+  readonly scenarios: string | undefined
+  readonly evaluations: string | undefined
+}
+
 /** Returns the facts about the server. Skills are those of the registry in context and those of the agents. */
 export const infoOf = (
-  { readOnly, scenarios }: { readonly readOnly: boolean; readonly scenarios: string | undefined },
+  { evaluations, readOnly, scenarios }: Options,
   agents: ReadonlyArray<Runnable<unknown>>,
   registry: SkillRegistry["Service"] | undefined
 ): Effect.Effect<Info> =>
@@ -38,6 +46,7 @@ export const infoOf = (
     return {
       readOnly,
       scenarios: scenarios !== undefined,
+      evaluations: evaluations !== undefined,
       agents: agents.map(({ description, dialect, model, name }) => ({
         name,
         description,

@@ -2,6 +2,8 @@
 
 import { useEffect } from "preact/hooks"
 import { ChatView } from "./chatView.tsx"
+import { EvaluateView } from "./evaluateView.tsx"
+import { ExperimentView } from "./experimentView.tsx"
 import { KeyList } from "./keyList.tsx"
 import { attempt, data, place, readQuestions, readWaiting, showKeys } from "./pageStore.ts"
 import { OverviewView } from "./overviewView.tsx"
@@ -18,7 +20,8 @@ const titles = {
   run: "Run",
   questions: "Approvals",
   chat: "Chat",
-  scenarios: "Scenarios"
+  scenarios: "Scenarios",
+  evaluate: "Evaluate"
 } as const
 
 export const App = () => {
@@ -60,6 +63,8 @@ const Screen = () => {
       return <ChatView key={`${id}/${sub}`} agent={id} conversation={sub} />
     case "scenarios":
       return <ScenariosView />
+    case "evaluate":
+      return id === "" ? <EvaluateView /> : <ExperimentView key={id} file={id} />
     default:
       return <RunsView />
   }

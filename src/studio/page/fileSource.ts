@@ -37,7 +37,7 @@ export const open = async (): Promise<Source> => {
   const none = () => Promise.reject(new Error("an exported run cannot be changed"))
   return {
     isFile: true,
-    info: async () => ({ readOnly: true, scenarios: false, agents: [], inputs: {} }),
+    info: async () => ({ readOnly: true, scenarios: false, evaluations: false, agents: [], inputs: {} }),
     runs: async ({ rootRunId }) => ({
       runs: rootRunId === undefined ? lines.filter(({ parentRunId }) => parentRunId === undefined) : lines
     }),
@@ -56,6 +56,8 @@ export const open = async (): Promise<Source> => {
     retry: none,
     fork: none,
     scenarios: none,
+    experiments: none,
+    experiment: none,
     pageUrl: () => "about:blank",
     start: none,
     upload: none,

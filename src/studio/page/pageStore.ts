@@ -14,7 +14,7 @@ export type Tab = (typeof tabs)[number]
 export const hash = signal(location.hash)
 
 export interface Place {
-  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "scenarios"
+  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "scenarios" | "evaluate"
   readonly id: string
   readonly sub: string
   readonly query: URLSearchParams
@@ -28,7 +28,7 @@ export const place = computed((): Place => {
 })
 
 const screenOf = (name: string, id: string): Place["screen"] =>
-  name === "overview" || name === "questions" || name === "chat" || name === "scenarios"
+  name === "overview" || name === "questions" || name === "chat" || name === "scenarios" || name === "evaluate"
     ? name
     : name === "runs" && id !== ""
       ? "run"
@@ -64,7 +64,7 @@ export const data = (): Source => {
   return source
 }
 
-export const info = signal<Info>({ readOnly: true, scenarios: false, agents: [], inputs: {} })
+export const info = signal<Info>({ readOnly: true, scenarios: false, evaluations: false, agents: [], inputs: {} })
 export const canChange = computed(() => !info.value.readOnly)
 export const notice = signal("")
 export const showKeys = signal(false)

@@ -23,9 +23,9 @@ export const ScenariosView = () => {
           <label>
             report{" "}
             <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.selectedIndex)}>
-              {reports.value.map(({ name, startedAt }, index) => (
-                <option key={name} value={index}>
-                  {startedAt.slice(0, 16).replace("T", " ")}
+              {reports.value.map(({ file, started_at }, index) => (
+                <option key={file} value={index}>
+                  {started_at.slice(0, 16).replace("T", " ")}
                 </option>
               ))}
             </select>

@@ -18,11 +18,13 @@ const items = (): ReadonlyArray<Item> => {
   if (data().isFile) return [runs]
   const first = encodeURIComponent(info.value.agents[0]?.name ?? "")
   const scenarios: Item = { screens: ["scenarios"], name: "Scenarios", icon: "list-checks", address: "#/scenarios" }
+  const evaluate: Item = { screens: ["evaluate"], name: "Evaluate", icon: "grid-2x2-check", address: "#/evaluate" }
   return [
     { screens: ["overview"], name: "Overview", icon: "layout-dashboard", address: "#/overview" },
     runs,
     { screens: ["questions"], name: "Approvals", icon: "shield-check", address: "#/questions" },
     { screens: ["chat"], name: "Chat", icon: "message-square", address: `#/chat/${first}` },
+    ...(info.value.evaluations ? [evaluate] : []),
     ...(info.value.scenarios ? [scenarios] : [])
   ]
 }

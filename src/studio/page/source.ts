@@ -3,6 +3,7 @@
 import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
 import type { CountRange } from "../../RunStore.ts"
+import type { Experiment, ExperimentReport } from "../internal/experiments.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
 import type { Overview } from "../internal/studioOverview.ts"
 import type { WaitingQuestion, ListQuery, Records, RunPage } from "../internal/studioData.ts"
@@ -50,6 +51,8 @@ export interface Source {
   readonly start: (body: unknown) => Promise<string>
   readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
   readonly messages: (runId: string) => Promise<ReadonlyArray<unknown>>
+  readonly experiments: () => Promise<ReadonlyArray<Experiment>>
+  readonly experiment: (file: string) => Promise<ExperimentReport>
   readonly scenarios: () => Promise<ReadonlyArray<MatrixReport>>
   /** Returns the address of the page of a `ui_resource`. */
   readonly pageUrl: (server: string, uri: string) => string
@@ -139,6 +142,8 @@ export const server: Source = {
   retry: async (runId) => void (await send(`/api${of(runId)}/retry`, {})),
   fork: async (runId, fork) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, fork)).runId,
   scenarios: () => get("/data/scenarios"),
+  experiments: () => get("/data/experiments"),
+  experiment: (file) => get(`/data/experiments/${encodeURIComponent(file)}`),
   pageUrl: (server, uri) => `${base()}/data/page?${new URLSearchParams({ server, uri }).toString()}`,
   start: async (body) => (await post<{ runId: string }>("/api/runs", body)).runId,
   upload: async (runId, file) => (await request("POST", `/api${of(runId)}/media`, file, file.type)).json(),

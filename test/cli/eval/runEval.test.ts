@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import * as Experiments from "../../../src/studio/internal/experiments.ts"
 import { final } from "../../support/blocks.ts"
 import { folder } from "../../support/folder.ts"
 import { kernai, ollama } from "../support.ts"
@@ -18,7 +19,11 @@ const place = Effect.fnUntraced(function* (files: { readonly [name: string]: str
   const directory = yield* folder
   for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text)
   const path = (name: string) => join(directory, name)
-  return { path, evaluate: (...args: ReadonlyArray<string>) => kernai(["eval", ...args]) }
+  return {
+    path,
+    evaluate: (...args: ReadonlyArray<string>) =>
+      kernai(["eval", ...args, ...(args.includes("--log") ? [] : ["--log", path("evals")])])
+  }
 })
 
 const scenario = `
@@ -62,6 +67,44 @@ describe("kernai eval", () => {
       assert.strictEqual((yield* evaluate(path("a.jsonl"))).code, 0)
       const both = yield* evaluate(path("one.ts"), path("two.ts"), "--concurrency", "1")
       assert.match(both.progress, /^failed .* {2}Lima\npassed {2}capitals {2}Santiago\n$/)
+    })
+  )
+
+  it.live("writes a report of each evaluation, which the studio lists and opens", () =>
+    Effect.gen(function* () {
+      const { evaluate, path } = yield* place({ "capitals.jsonl": capitals })
+      for (const threshold of ["0.5", "0.9"]) yield* evaluate(path("capitals.jsonl"), "--threshold", threshold)
+      const reports = Experiments.make(path("evals"))
+      const [newest, before] = yield* Experiments.list(reports)
+      assert.deepInclude(newest, { ok: false, threshold: 0.9, attempts: 2, passed: 1, name: path("capitals.jsonl") })
+      assert.deepInclude(before, { ok: true, threshold: 0.5 })
+      assert.notProperty(newest, "cases")
+      const { cases } = Option.getOrThrow(yield* reports.find(newest?.file ?? ""))
+      assert.deepStrictEqual(
+        cases.map(({ attempts, expected, id }) => [id, expected, attempts[0]?.answer]),
+        [
+          ["norway", "Oslo", "Oslo"],
+          ["2", "Lima", "It is Lima."]
+        ]
+      )
+      for (const file of ["../capitals.jsonl", "eval_/../../capitals.jsonl", "eval_0.json"]) {
+        assert.isTrue(Option.isNone(yield* reports.find(file)), file)
+      }
+    })
+  )
+
+  it.live("decides by the threshold although no report can be written", () =>
+    Effect.gen(function* () {
+      const { evaluate, path } = yield* place({ "capitals.jsonl": capitals })
+      const { code, progress } = yield* evaluate(
+        path("capitals.jsonl"),
+        "--threshold",
+        "0.5",
+        "--log",
+        path("capitals.jsonl")
+      )
+      assert.strictEqual(code, 0)
+      assert.include(progress, "no report was written")
     })
   )
 

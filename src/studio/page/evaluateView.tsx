@@ -1,0 +1,129 @@
+/** Experiments over time: how many answers of each data set were right, and whether that was enough. */
+
+import { useSignal } from "@preact/signals"
+import { useEffect } from "preact/hooks"
+import type { Experiment } from "../internal/experiments.ts"
+import { ago, cost, duration } from "./format.ts"
+import { attempt, data } from "./pageStore.ts"
+import { Skeleton } from "./skeleton.tsx"
+import { StatusChip } from "./status.tsx"
+
+export const EvaluateView = () => {
+  const experiments = useSignal<ReadonlyArray<Experiment> | undefined>(undefined)
+  useEffect(() => void attempt(async () => (experiments.value = await data().experiments())), [])
+  const found = experiments.value
+  if (found === undefined) return <Skeleton label="reading the reports" />
+  const names = [...new Set(found.map(({ name }) => name))]
+  return (
+    <section class="screen" aria-label="Evaluate">
+      <header>
+        <h1>Evaluate</h1>
+      </header>
+      {names.length === 0 && <NoExperiment />}
+      {names.map((name) => (
+        <DataSet key={name} name={name} experiments={found.filter((one) => one.name === name)} />
+      ))}
+    </section>
+  )
+}
+
+const NoExperiment = () => (
+  <div class="empty">
+    <h2>No experiment yet</h2>
+    <p>
+      <code>kernai eval capitals.jsonl --scorer contains --threshold 0.9</code> asks every question of a data set and
+      writes a report, which is shown here.
+    </p>
+  </div>
+)
+
+export const addressOf = (file: string): string => `#/evaluate/${encodeURIComponent(file)}`
+
+export const percent = (share: number): string => `${Math.round(share * 100)}%`
+
+/** The experiments with one data set, the newest first. */
+const DataSet = ({ experiments, name }: { name: string; experiments: ReadonlyArray<Experiment> }) => (
+  <div class="card">
+    <h2>{name}</h2>
+    <Course experiments={experiments.slice(0, mostBars).toReversed()} />
+    <div class="wide" role="region" aria-label={`Experiments with ${name}`} tabIndex={0}>
+      <table class="experiments">
+        <thead>
+          <tr>
+            {["Gate", "Started", "Passed", "Change", "Scores", "Cost", "Took"].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {experiments.map((experiment, index) => (
+            <Row key={experiment.file} experiment={experiment} before={experiments[index + 1]} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </div>
+)
+
+const mostBars = 40
+
+/** A bar for each experiment, as high as its pass rate, with a mark at the rate that it needed. */
+const Course = ({ experiments }: { experiments: ReadonlyArray<Experiment> }) => (
+  <div class="course">
+    {experiments.map(({ file, ok, passRate, startedAt, threshold }) => (
+      <a
+        key={file}
+        href={addressOf(file)}
+        class={ok ? "ok" : "error"}
+        title={`${percent(passRate)} passed ${ago(startedAt)}, needed: ${percent(threshold)}`}
+      >
+        <i style={{ height: percent(passRate) }} />
+        <u style={{ bottom: percent(threshold) }} />
+      </a>
+    ))}
+  </div>
+)
+
+interface RowProps {
+  readonly experiment: Experiment
+  /** The experiment before this one. */
+  readonly before: Experiment | undefined
+}
+
+const Row = ({ before, experiment }: RowProps) => {
+  const { attempts, costUsd, file, finishedAt, interval, passRate, passed, scorers, skipped, startedAt } = experiment
+  return (
+    <tr>
+      <td>
+        <Gate experiment={experiment} />
+      </td>
+      <td>
+        <a data-row href={addressOf(file)}>
+          {ago(startedAt)}
+        </a>
+      </td>
+      <td>
+        <b>{percent(passRate)}</b>{" "}
+        <span class="quiet">
+          {passed} of {attempts - skipped}, 95% interval {percent(interval[0])} to {percent(interval[1])}
+        </span>
+      </td>
+      <td>{before === undefined ? "" : changeOf(passRate - before.passRate)}</td>
+      <td>{scorers.map(({ mean, name }) => `${name} ${mean.toFixed(2)}`).join(", ")}</td>
+      <td>{costUsd === null ? "" : cost(costUsd)}</td>
+      <td>{duration(finishedAt - startedAt)}</td>
+    </tr>
+  )
+}
+
+/** Whether the pass rate was high enough. */
+export const Gate = ({ experiment: { ok, threshold } }: { experiment: Experiment }) => (
+  <StatusChip status={ok ? "ok" : "error"}>{`${ok ? "Reached" : "Below"} ${percent(threshold)}`}</StatusChip>
+)
+
+const changeOf = (change: number): string => {
+  const points = Math.round(change * 100)
+  return points === 0 ? "±0" : points > 0 ? `+${points}` : `−${-points}`
+}
