@@ -31,6 +31,7 @@ const names: ReadonlyArray<string> = [
   "http",
   "team",
   "store",
+  "knowledge",
   "worker",
   "studio",
   "cluster",

@@ -2,8 +2,8 @@
  * Remembers texts across runs, and finds them again by content.
  *
  * A search returns the best match first, and the oldest first among equals. It compares words, and with an `Embedder`
- * also meaning: the order is then that of both ranks (reciprocal rank fusion). Three skills let a model search, store and forget; a section adds matching memories to the prompt. The
- * prompt marks memories as data, not as instructions.
+ * also meaning: the order is then that of both ranks (reciprocal rank fusion). Three skills let a model search, store
+ * and forget; a section adds matching memories to the prompt. The prompt marks memories as data, not as instructions.
  *
  * @since 0.1.0
  */
@@ -15,8 +15,8 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import type { Scope } from "./Caller.ts"
+import { MemoryIndex } from "./internal/chat/memoryIndex.ts"
 import * as Section from "./internal/chat/memorySection.ts"
-import { wordsOf } from "./kit/text.ts"
 import type { Json, JsonObject } from "./kit/json.ts"
 import { layerFor } from "./kit/layerFor.ts"
 import * as Memories from "./store-kit/MemoryRules.ts"
@@ -145,13 +145,6 @@ export const Embedder: Context.Reference<Embed | undefined> = Context.Reference<
 
 // ---------------------------------------------------------------- constructors
 
-interface Kept {
-  readonly entry: MemoryEntry
-  readonly key: string | undefined
-  readonly words: ReadonlySet<string>
-  readonly vector: Float32Array | undefined
-}
-
 /**
  * Creates a memory in this process. The score is the share of the query's words that an entry contains, where rare words
  * count more; with an `Embedder`, it is the mean of that share and the similarity of meaning.
@@ -161,62 +154,31 @@ interface Kept {
  */
 export const makeMemory: Effect.Effect<MemoryShape> = Effect.gen(function* () {
   const embed = yield* embedding
-  const kept = new Map<string, Kept>()
-  const keys = new Map<string, string>()
-
-  const known = (key: string | undefined): MemoryEntry | undefined =>
-    key === undefined ? undefined : kept.get(keys.get(key) ?? "")?.entry
+  const index = new MemoryIndex<MemoryEntry>()
 
   const store = Effect.fnUntraced(function* (memory: NewMemory) {
     const { content, key, metadata = {} } = memory
     yield* admit(memory)
-    const before = known(key)
+    const before = index.known(key)
     if (before !== undefined) return before
     const vector = yield* embed(content)
     const entry = yield* entryOf(content, metadata)
     // Another fiber may have stored under this key while the text was embedded.
-    const meanwhile = known(key)
+    const meanwhile = index.known(key)
     if (meanwhile !== undefined) return meanwhile
-    kept.set(entry.id, { entry, key, words: new Set(wordsOf(content)), vector })
-    if (key !== undefined) keys.set(key, entry.id)
+    index.add(entry, key, vector)
     return entry
   })
 
   const search = Effect.fnUntraced(function* (query: Query) {
     const asked = Memories.asked(query)
     if (asked.words.length === 0 || asked.limit === 0) return []
-    const vector = yield* embed(query.query)
-    const within = [...kept.values()].filter(({ entry }) => Memories.passes(entry.metadata, query.filter))
-    const words = Memories.overlaps(
-      asked.words,
-      within.map(({ words }) => words)
-    )
-    const meanings = vector && new Map(within.map((memory, place) => [place, Memories.likeness(vector, memory.vector)]))
-    return Memories.ranked(words, meanings, asked).flatMap(({ id, score }) => {
-      const entry = within[id]?.entry
-      return entry === undefined ? [] : [{ ...entry, score }]
-    })
+    return index.search(asked, query.filter, yield* embed(query.query))
   })
 
-  const forget = ({ filter, id }: Forgetting) =>
-    Effect.sync(() => {
-      const found = kept.get(id)
-      if (found === undefined || !Memories.passes(found.entry.metadata, filter)) return false
-      if (found.key !== undefined) keys.delete(found.key)
-      return kept.delete(id)
-    })
+  const forget = ({ filter, id }: Forgetting) => Effect.sync(() => index.remove(id, filter))
 
-  const prune = ({ filter, keep }: Pruning) =>
-    Effect.sync(() => {
-      let count = 0
-      for (const [id, { entry, key }] of kept) {
-        if (keep?.has(id) === true || !Memories.passes(entry.metadata, filter)) continue
-        if (key !== undefined) keys.delete(key)
-        kept.delete(id)
-        count++
-      }
-      return count
-    })
+  const prune = ({ filter, keep }: Pruning) => Effect.sync(() => index.prune(filter, keep))
 
   return { store, search, forget, prune }
 })

@@ -93,28 +93,6 @@ export const canonical = (value: unknown): string => {
 }
 
 /**
- * Returns the share of the query's words that each text contains, by its place in the list. A word counts the more, the
- * fewer texts contain it. Texts without any of the words are left out.
- *
- * @category getters
- * @since 0.1.0
- */
-export const overlaps = (
-  asked: ReadonlyArray<string>,
-  texts: ReadonlyArray<ReadonlySet<string>>
-): ReadonlyMap<number, number> => {
-  const found = new Map<number, number>()
-  let total = 0
-  for (const word of asked) {
-    const places = texts.flatMap((words, place) => (words.has(word) ? [place] : []))
-    const weight = Math.log(1 + (texts.length - places.length + 0.5) / (places.length + 0.5))
-    total += weight
-    for (const place of places) found.set(place, (found.get(place) ?? 0) + weight)
-  }
-  return new Map([...found].map(([place, weight]) => [place, weight / total]))
-}
-
-/**
  * Scales a vector to length 1. Returns undefined if it has no direction.
  *
  * @category getters
