@@ -10,14 +10,18 @@ import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, Skill, S
 import { Code } from "kernai/code"
 import { MockProvider } from "kernai/testing"
 
-const Order = Schema.Struct({ id: Schema.Int, total: Schema.Finite, isLate: Schema.Boolean })
+class Order extends Schema.Class<Order>("Order")({
+  id: Schema.Int,
+  total: Schema.Finite,
+  isLate: Schema.Boolean
+}) {}
 
 const orders = Skill.make("orders", {
   description: "Lists the orders of a customer",
   input: Schema.Struct({ customer: Schema.String }),
   output: Schema.Struct({ rows: Schema.Array(Order) }),
   effects: "read",
-  execute: () => Effect.succeed({ rows: [1, 2, 3].map((id) => ({ id, total: id * 100, isLate: id !== 2 })) })
+  execute: () => Effect.succeed({ rows: [1, 2, 3].map((id) => new Order({ id, total: id * 100, isLate: id !== 2 })) })
 })
 
 const refund = Skill.make("refund", {

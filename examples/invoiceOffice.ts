@@ -9,7 +9,11 @@ import { Agent, Program, Skill } from "kernai"
 
 export const Fields = Schema.Struct({ supplier: Schema.String, order: Schema.String, amount: Schema.Finite })
 
-export const Receipt = Schema.Struct({ order: Schema.String, paid: Schema.Finite, remindedAt: Schema.String })
+export class Receipt extends Schema.Class<Receipt>("Receipt")({
+  order: Schema.String,
+  paid: Schema.Finite,
+  remindedAt: Schema.String
+}) {}
 
 /** The accounts of the company. */
 export class Books extends Context.Service<
@@ -60,6 +64,6 @@ export const office = Program.make("invoices", {
     yield* Program.sleep("3 days")
     yield* Program.call(mail, { to: supplier, text: `Please confirm ${order}` })
     const remindedAt = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-    return { order, paid: amount, remindedAt: new Date(remindedAt).toISOString() }
+    return new Receipt({ order, paid: amount, remindedAt: new Date(remindedAt).toISOString() })
   })
 })

@@ -4,25 +4,13 @@
  */
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { quickly } from "./support/longRun.ts"
+import { pages, samples } from "./support/samples.ts"
 
 const root = join(import.meta.dirname, "..")
 const read = (page: string) => readFileSync(join(root, page), "utf8")
-const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
-  .filter((file) => file.endsWith(".md"))
-  .map((file) => join("docs", file))
-const pages = ["README.md", "AGENTS.md", "CONTRIBUTING.md", "llms.txt", ...docs]
-/** Samples of a page share a folder, so one that begins with its file name can be imported by the next ones. */
-const samples = pages.flatMap((page) =>
-  [...read(page).matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = ""], index) => ({
-    folder: page.replace(/\W+/g, "-"),
-    name: /^\/\/ (?:Needs .*?\. )?([\w.]+\.ts)$/m.exec(text)?.[1] ?? `sample${index + 1}.ts`,
-    text
-  }))
-)
-
 /** The anchors of a page: its headings, as they are linked to. */
 const anchors = (page: string): ReadonlyArray<string> =>
   [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
@@ -163,7 +151,7 @@ describe("README and documentation", () => {
   })
 
   it("lists every recipe in docs/README.md and llms.txt", () => {
-    const recipes = docs.filter((page) => page.startsWith("docs/recipes/"))
+    const recipes = pages.filter((page) => page.startsWith("docs/recipes/"))
     assert.deepStrictEqual(
       recipes.filter((page) => !read("llms.txt").includes(`(${page})`)),
       []
