@@ -40,6 +40,7 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "http/operator"
   ],
   ["an idle worker sleeps until a run is offered or a deadline comes: three virtual days", "worker/idle"],
+  ["an idle worker on SQLite and PostgreSQL sends no statement in 30 virtual seconds", "worker/idleStores"],
   [
     "a clock that is set back by an hour delays no retry of a worker",
     "worker/retries",

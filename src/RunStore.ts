@@ -45,6 +45,7 @@ import type { RunRecord } from "./RunState.ts"
 export { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, StoreError }
 export type {
   CallInFlight,
+  Changes,
   Claim,
   Lease,
   CountRange,

@@ -2,7 +2,8 @@
  * Keeps runs in PostgreSQL.
  *
  * Uses the store of `SqlRunStore` on a client of its own, with one connection that listens: followers are notified of
- * records appended by any process, of the first ones and of the end at once, in between every 100 milliseconds. Behind a
+ * records appended by any process, of the first ones and of the end at once, in between every 100 milliseconds. Workers
+ * rest until then, and check once a minute. Behind a
  * pooler that shares connections between transactions, notifications do not come back: the store finds that out when it
  * is opened, logs a warning and polls. The package `@effect/sql-pg` is loaded when the layer is built, so other
  * applications do not need it.
@@ -65,6 +66,9 @@ export const withPassword: (url: Redacted.Redacted) => Effect.Effect<Redacted.Re
 export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
   Layer.effect(RunStore, make(options)).pipe(Layer.provide(Reactivity.layer))
 
+/** Says that announcements may have been lost. */
+const lost = Stream.succeed({ payload: "" })
+
 const make = Effect.fnUntraced(
   function* (options: Options) {
     const client = yield* Postgres.make(options, { listening: 1, usual: 10 })
@@ -74,7 +78,8 @@ const make = Effect.fnUntraced(
     const listen = client.listen(Tables.channel)
     // The first listener is ready before the store. If it is lost, polling covers the time until the next one.
     const first = Stream.fromQueue(yield* listen)
-    const next = Stream.retry(Stream.unwrap(Effect.map(listen, Stream.fromQueue)), Schedule.spaced("1 second"))
+    const later = Effect.map(listen, (notices) => Stream.concat(lost, Stream.fromQueue(notices)))
+    const next = Stream.retry(Stream.unwrap(later), Schedule.spaced("1 second"))
     const changes = first.pipe(
       Stream.catch(() => next),
       Stream.map(({ payload }) => payload),

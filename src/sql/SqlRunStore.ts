@@ -33,6 +33,7 @@ import * as Heads from "./internal/sqlHeads.ts"
 import * as Histories from "./internal/sqlHistories.ts"
 import * as SqliteAppend from "./internal/sqliteAppend.ts"
 import * as Journal from "./internal/sqlJournal.ts"
+import * as SqlChanges from "./internal/sqlChanges.ts"
 import * as SqlCounts from "./internal/sqlCounts.ts"
 import * as SqlNotes from "./internal/sqlNotes.ts"
 import * as Offers from "./internal/sqlOffers.ts"
@@ -49,7 +50,7 @@ export interface Options {
   readonly pollInterval?: Duration.Input | undefined
   /**
    * Emits runs with new records and offered runs, as announced by the database, so that followers and workers need not
-   * wait for their next poll.
+   * wait for their next poll, and idle workers send no query. An empty text says that announcements may have been lost.
    */
   readonly changes?: Stream.Stream<string> | undefined
 }
@@ -84,7 +85,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   if (options.changes !== undefined) {
     const noted = (payload: string) =>
       Effect.sync(() => {
-        followers.wake(payload)
+        followers.wake(payload === "" ? undefined : payload)
         if (payload.startsWith(Announcer.cancelledMark))
           cancellations.announce(payload.slice(Announcer.cancelledMark.length))
         offers.announced(payload)
@@ -96,9 +97,14 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     pg: () => GroupAppend.make(sql),
     orElse: () => Effect.succeed((row: Tables.Row) => SqliteAppend.append(sql, row))
   })
+  const changes = yield* Effect.catchTag(
+    SqlChanges.make(sql, followers, options.changes !== undefined),
+    "SqlError",
+    failed("open")
+  )
   const marks = StateParts.marks()
   const database = { sql, journal, histories, followers, cancellations, marks, attempt, announce, appendRow }
-  return storeOf(database, heads, offers, options.pollInterval ?? "500 millis")
+  return { ...storeOf(database, heads, offers, options.pollInterval ?? "500 millis"), changes }
 })
 
 const storeOf = (database: Append.Database, heads: Heads.Heads, offers: Offers.SqlOffers, interval: Duration.Input) =>

@@ -23,7 +23,10 @@ import type { RunRecord } from "../RunState.ts"
 export interface Followers {
   /** Wakes the readers of a run, or all readers. */
   readonly wake: (runId?: string) => void
+  /** Returns whether anyone waits for a run. */
   readonly has: (runId: string) => boolean
+  /** Waits until `wake` is called for any run. */
+  readonly next: Effect.Effect<void>
   /** Ends the streams of all present and future readers. */
   readonly end: Effect.Effect<void>
   /** Emits the records, read a page at a time. */
@@ -41,11 +44,16 @@ export interface Followers {
  */
 export const followers = (): Followers => {
   const followers = new Map<string, Set<() => void>>()
+  const waiting = new Set<() => void>()
   let isOver = false
 
   const wake: Followers["wake"] = (runId) => {
     const woken = runId === undefined ? [...followers.values()] : [followers.get(runId) ?? []]
     for (const set of woken) for (const follower of set) follower()
+    // A fiber that is resumed may wait for the next change at once.
+    const waiters = [...waiting]
+    waiting.clear()
+    for (const waiter of waiters) waiter()
   }
 
   const join = (runId: string, follower: () => void) => {
@@ -87,7 +95,13 @@ export const followers = (): Followers => {
     wake()
   })
 
-  return { wake, has: (runId) => followers.has(runId), end, follow }
+  const next = Effect.callback<void>((resume) => {
+    const woken = () => resume(Effect.void)
+    waiting.add(woken)
+    return Effect.sync(() => waiting.delete(woken))
+  })
+
+  return { wake, has: (runId) => waiting.size > 0 || followers.has(runId), next, end, follow }
 }
 
 /**

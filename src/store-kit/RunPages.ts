@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -20,10 +21,15 @@ import { logIgnored } from "../kit/foreignCode.ts"
  * @since 0.1.0
  */
 export interface Pages {
-  /** Reads the next page of the oldest runs. Between two of these pages, reads the page of the newest runs. */
-  readonly next: Effect.Effect<void>
-  /** Reads all pages, beginning with the first. */
-  readonly all: Effect.Effect<void>
+  /**
+   * Reads the next page of the oldest runs. Between two of these pages, reads the page of the newest runs. Returns whether
+   * it read the last page, and no page or run before it failed.
+   */
+  readonly next: Effect.Effect<boolean>
+  /** Reads all pages, beginning with the first. Returns whether no page or run failed. */
+  readonly all: Effect.Effect<boolean>
+  /** Begins again with the first page. Synchronous. */
+  readonly restart: () => void
 }
 
 /**
@@ -55,6 +61,13 @@ export const make = (status: ReadonlyArray<StatusWord>, polling: Polling): Pages
   // the reader at the end.
   let until = Infinity
   let areMoreBehind = false
+  let hasFailed = false
+
+  const notRead = (cause: Cause.Cause<unknown>) =>
+    Effect.suspend(() => {
+      hasFailed = true
+      return notPolled(cause)
+    })
 
   const page = Effect.fnUntraced(
     function* (order: "oldest" | "newest") {
@@ -68,27 +81,39 @@ export const make = (status: ReadonlyArray<StatusWord>, polling: Polling): Pages
           if (isFull()) return Effect.succeed(false)
           if (isOldest) after = head.createdAt > until ? undefined : head
           // An unreadable run must not hide the runs after it.
-          return Effect.as(Effect.catchCause(consider(head, now), notPolled), true)
+          return Effect.as(Effect.catchCause(consider(head, now), notRead), true)
         })
         if (!(yield* one.withPermits(1)(isConsidered))) return false
       }
       if (isOldest && heads.length < size) after = undefined
       return isOldest && after !== undefined
     },
-    Effect.catchCause((cause) => Effect.as(notPolled(cause), false))
+    Effect.catchCause((cause) => Effect.as(notRead(cause), false))
   )
+
+  const restart = () => {
+    after = undefined
+    until = Infinity
+    areMoreBehind = false
+    hasFailed = false
+  }
 
   return {
     // Alternates, so that a new run need not wait until all earlier pages are read.
     next: Effect.gen(function* () {
-      if (after === undefined) until = yield* Clock.currentTimeMillis
+      if (after === undefined) {
+        until = yield* Clock.currentTimeMillis
+        hasFailed = false
+      }
       areMoreBehind = yield* page(areMoreBehind ? "newest" : "oldest")
+      return after === undefined && !hasFailed
     }),
     all: Effect.gen(function* () {
-      after = undefined
-      until = Infinity
+      restart()
       while (yield* page("oldest"));
-    })
+      return !hasFailed
+    }),
+    restart
   }
 }
 

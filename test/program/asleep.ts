@@ -29,14 +29,21 @@ const transactions = (url: string) =>
     Effect.provide(PgClient.layer({ url: Redacted.make(url) }))
   )
 
-const seconds = 20
+const seconds = 60
 
-/** Transactions of the worker in a second. The two of this measurement are left out. */
-const queries = (url: string) =>
+/** Transactions of the worker in some seconds. The two of this measurement are left out. */
+const queriesWithin = (url: string, seconds: number) =>
   Effect.gen(function* () {
     const before = yield* transactions(url)
     yield* Effect.sleep(`${seconds} seconds`)
-    return Math.max(0, (yield* transactions(url)) - before - 2) / seconds
+    return Math.max(0, (yield* transactions(url)) - before - 2)
+  })
+
+/** Queries of the worker in a second, once it has read all runs that wait. It reads a page of them in five seconds. */
+const queries = (url: string) =>
+  Effect.gen(function* () {
+    yield* Effect.repeat(queriesWithin(url, 12), { until: (count) => count === 0, times: 20 })
+    return (yield* queriesWithin(url, seconds)) / seconds
   })
 
 const asleep = (prefix: string, count: number) =>

@@ -48,14 +48,41 @@ const statusOf = (store: RunStore.RunStoreShape, runId: string) =>
   Effect.map(store.head(runId), (head) => Option.getOrThrow(head).status.type)
 
 describe("an idle worker on a store in memory", () => {
-  it.effect("sleeps for minutes instead of seconds while no run is unfinished, and claims the next one at once", () =>
+  it.effect("asks it nothing while no run is unfinished, and claims the next one at once", () =>
     Effect.gen(function* () {
       const { lists, store } = yield* working
+      yield* TestClock.adjust("1 minute")
+      const { count } = lists
+      assert.isBelow(count, 10)
       yield* TestClock.adjust("3 days")
-      // Two lists of runs and one of waiting runs, every five minutes.
-      assert.isBelow(lists.count, 3 * 12 * 24 * 3 + 10)
+      assert.strictEqual(lists.count, count)
       yield* Effect.provide(Kernel.submit(agent, "go", { runId: "r" }), process(store))
       yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+    })
+  )
+
+  it.effect("asks it nothing for a run that waits", () =>
+    Effect.gen(function* () {
+      const { lists, store } = yield* working
+      yield* Effect.provide(Kernel.submit(agent, "go", { runId: "r" }), process(store))
+      yield* TestClock.adjust("1 minute")
+      const { count } = lists
+      yield* TestClock.adjust("23 hours")
+      assert.strictEqual(yield* statusOf(store, "r"), "waiting")
+      assert.strictEqual(lists.count, count)
+    })
+  )
+
+  it.effect("takes over a run whose worker claimed it and died in the meantime", () =>
+    Effect.gen(function* () {
+      const { store } = yield* working
+      yield* TestClock.adjust("1 hour")
+      const acquire = (runId: string) => store.acquire(runId, { workerId: "dead", lease: "30 seconds" })
+      yield* Effect.provide(Kernel.submit(agent, "go", { runId: "r" }), process({ ...store, acquire }))
+      yield* TestClock.adjust("20 seconds")
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      yield* TestClock.adjust("20 seconds")
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
     })
   )

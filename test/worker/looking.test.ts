@@ -113,7 +113,7 @@ describe("a worker looks for runs and", () => {
         [Stream.never, 4]
       ] as const) {
         const pages: Array<number> = []
-        const quiet = noting({ ...store, offers, isIdle: undefined }, pages)
+        const quiet = noting({ ...store, offers, changes: undefined }, pages)
         const worker = yield* Effect.forkChild(Effect.provide(RunWorker.run({ agents: [agent] }), process(quiet)))
         yield* TestClock.adjust("19500 millis")
         // Runs under way, and runs that failed.

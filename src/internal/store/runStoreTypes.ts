@@ -223,13 +223,11 @@ export interface RunStoreShape {
    */
   readonly offers?: Stream.Stream<string> | undefined
   /**
-   * Returns whether no run is queued, running, interrupted or waiting. For stores whose `offers` also emits each run that pauses,
-   * and loses nothing, as where all processes are this one: workers poll every five minutes instead of every five seconds
-   * while no run is unfinished or waits.
+   * Announces changes by all processes, so that workers rest while nothing happens. Without it, they poll.
    *
    * @since 0.1.0
    */
-  readonly isIdle?: Effect.Effect<boolean> | undefined
+  readonly changes?: Changes | undefined
   /**
    * Small texts beside the runs. Without them, schedules cannot be listed or paused.
    *
@@ -244,6 +242,22 @@ export interface RunStoreShape {
   readonly counts?: ((range: CountRange) => Effect.Effect<ReadonlyArray<RunCount>, StoreError>) | undefined
   /** Deletes runs with everything stored for them. Ignores unknown ids. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+}
+
+/**
+ * The announcements of a store that something has changed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Changes {
+  /** Waits until any process, this one included, stores records or offers a run, or has just done so. */
+  readonly next: Effect.Effect<void>
+  /**
+   * How often a worker that waits for the next change polls nevertheless, because announcements may be lost. Infinite if
+   * none can be.
+   */
+  readonly recheck: Duration.Input
 }
 
 /**

@@ -14,6 +14,8 @@ export interface DueRuns {
   /** Opened when a run is added. */
   readonly added: Latch.Latch
   readonly clock: Clock.Clock
+  /** Set when runs are dropped, because there are too many. */
+  isCut: boolean
 }
 
 /**
@@ -27,7 +29,12 @@ interface Time {
 }
 
 /** Creates an empty list of due runs. */
-export const make = (clock: Clock.Clock): DueRuns => ({ times: new Map(), added: Latch.makeUnsafe(), clock })
+export const make = (clock: Clock.Clock): DueRuns => ({
+  times: new Map(),
+  added: Latch.makeUnsafe(),
+  clock,
+  isCut: false
+})
 
 /** Returns how many milliseconds are left until a due time: by the earlier one of its clocks. */
 const leftUntil = ({ clock }: DueRuns, { at, until }: Time): number =>
@@ -45,11 +52,8 @@ export const dueLater = (
 }
 
 /** Sets the due time of a run. If there are too many runs, those with the latest times are dropped. */
-export const setDue = (
-  { added, clock, times }: DueRuns,
-  { revision, runId }: Pick<RunHead, "revision" | "runId">,
-  until: number
-): void => {
+export const setDue = (due: DueRuns, { revision, runId }: Pick<RunHead, "revision" | "runId">, until: number): void => {
+  const { added, clock, times } = due
   const known = times.get(runId)
   if (known?.revision === revision && known.until === until) return
   times.set(runId, { revision, until, at: monotonic(clock) + until - clock.currentTimeMillisUnsafe() })
@@ -57,6 +61,7 @@ export const setDue = (
   if (times.size < 2 * most) return
   const furthest = [...times].sort(([, a], [, b]) => b.until - a.until).slice(0, times.size - most)
   for (const [forgotten] of furthest) times.delete(forgotten)
+  due.isCut = true
 }
 
 /** Leaves a run alone for a while that could not be resumed or failed, for a moment if the store was away. */

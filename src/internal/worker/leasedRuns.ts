@@ -9,7 +9,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
@@ -27,6 +26,7 @@ import type { TakeUpError } from "./driverModel.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { type Leases, acquire } from "./lease.ts"
 import { deadlineIn } from "./questionDeadlines.ts"
+import * as RestingPolls from "./restingPolls.ts"
 import { tasksOf } from "./retries.ts"
 import * as Suspects from "./suspects.ts"
 import * as Turns from "../../kit/turns.ts"
@@ -61,8 +61,6 @@ interface State<R> extends Leases {
   isPollCut: boolean
   /** Held while a run is considered for a place. */
   readonly one: Semaphore.Semaphore
-  /** Opened when a run is announced. Each loop of polls has one. */
-  readonly heard: Array<Latch.Latch>
   claimed: number
   isDraining: boolean
 }
@@ -93,26 +91,20 @@ export const make = Effect.fnUntraced(function* <R>(
     beyond: new Set(),
     isPollCut: false,
     one: Semaphore.makeUnsafe(1),
-    heard: [],
     claimed: 0,
     isDraining: false
   }
   const polls = pollsOf(worker)
   const { due, store } = driver
   const often = options.pollInterval ?? (store.offers === undefined ? "1 second" : "5 seconds")
-  const announcesAll = store.offers !== undefined && store.isIdle !== undefined
-  const rest = announcesAll && options.pollInterval === undefined ? idle : undefined
+  const changes = options.pollInterval === undefined ? store.changes : undefined
   const check = (runId: string) => checked(worker, runId)
-  const hear = (runId: string) => {
-    for (const latch of worker.heard) latch.openUnsafe()
-    return check(runId)
-  }
   const all = [
-    Effect.andThen(Stream.runDrain(Stream.mapEffect(offersOf(store), hear, { concurrency: 16 })), Effect.never),
+    Effect.andThen(Stream.runDrain(Stream.mapEffect(offersOf(store), check, { concurrency: 16 })), Effect.never),
     Effect.forever(Effect.flatMap(DueRuns.nextDue(due), check)),
-    Effect.forever(Effect.andThen(polls.poll, untilPoll(worker, often, rest))),
+    RestingPolls.repeat({ ...polls.runs, often }, changes),
     Effect.forever(Effect.andThen(driver.places.freed, refill(worker, polls.next))),
-    polls.questions(untilPoll(worker, options.pollInterval ?? "5 seconds", rest))
+    RestingPolls.repeat({ ...polls.questions, often: options.pollInterval ?? "5 seconds" }, changes)
   ]
   const drained = Effect.onInterrupt(() => drain(worker))
   return {
@@ -135,7 +127,7 @@ export const make = Effect.fnUntraced(function* <R>(
 
 /** The polls of a worker for runs that were not announced to it. */
 const pollsOf = <R>(worker: State<R>) => {
-  const { places, store } = worker.driver
+  const { due, places, store } = worker.driver
   const isFull = () => {
     worker.isPollCut ||= places.isFull()
     return places.isFull()
@@ -149,7 +141,7 @@ const pollsOf = <R>(worker: State<R>) => {
     one: worker.one
   }
   // Separate pages, so that thousands of failed runs do not hide one that can continue.
-  const running = Pages.make(["queued", "running", "interrupted"], forPlaces)
+  const running = Pages.make(underWay, forPlaces)
   const failed = Pages.make(["failed", "no_answer"], forPlaces)
   const waiting = Pages.make(["waiting"], {
     list,
@@ -159,17 +151,25 @@ const pollsOf = <R>(worker: State<R>) => {
   })
   const alone = Semaphore.makeUnsafe(1).withPermits(1)
   // In turn, so that neither kind takes every place.
-  const poll = inTurn(Effect.andThen(running.next, failed.next), Effect.andThen(failed.next, running.next))
-  const next = inTurn(Effect.andThen(failed.next, running.next), running.next)
+  const poll = inTurn(both(running.next, failed.next), both(failed.next, running.next))
+  const next = inTurn(both(failed.next, running.next), running.next)
+  let hasReadQuestions = false
   return {
     /** Claims runs from the next page. */
-    poll: alone(
-      Effect.suspend(() => {
-        worker.revisions.clear()
-        worker.isPollCut = false
-        return poll
-      })
-    ),
+    runs: {
+      restart: () => {
+        running.restart()
+        failed.restart()
+      },
+      poll: alone(
+        Effect.suspend(() => {
+          worker.revisions.clear()
+          worker.isPollCut = false
+          return poll
+        })
+      ),
+      isBusy: isBusy(worker)
+    },
     /** Claims runs from the next page, except those that made no progress since the last poll. */
     next: alone(
       Effect.suspend(() => {
@@ -177,48 +177,49 @@ const pollsOf = <R>(worker: State<R>) => {
         return next
       })
     ),
-    /** Reads all waiting runs, then the next page of them after each pause. */
-    questions: (pause: Effect.Effect<void>) =>
-      Effect.andThen(waiting.all, Effect.forever(Effect.andThen(pause, waiting.next))),
+    /** Reads all waiting runs at once, later the next page of them. */
+    questions: {
+      restart: () => {
+        due.isCut = false
+        waiting.restart()
+      },
+      poll: Effect.suspend(() => {
+        if (hasReadQuestions) return waiting.next
+        hasReadQuestions = true
+        return waiting.all
+      }),
+      isBusy: Effect.sync(() => due.isCut)
+    },
     /** Claims all runs that can be claimed now. */
     all: Effect.all([waiting.all, running.all, failed.all], { discard: true })
   }
 }
 
-/** Time between polls while nothing is unfinished in a store that announces everything. */
-const idle: Duration.Input = "5 minutes"
+/** Returns whether a run is under way here or elsewhere: if its process dies, nothing announces that. */
+const isBusy = <R>({ claims, driver: { timed }, store }: State<R>): Effect.Effect<boolean> =>
+  Effect.suspend(() =>
+    claims.size > 0
+      ? Effect.succeed(true)
+      : timed(store.list({ status: underWay, roots: true, limit: 1 })).pipe(
+          Effect.map((heads) => heads.length > 0),
+          Effect.orElseSucceed(() => true)
+        )
+  )
 
-/**
- * Waits until the next poll. With `rest`, that long once two polls found no unfinished run, unless one is announced. The
- * first poll may come before this process hears announcements.
- */
-const untilPoll = <R>(
-  { heard, store: { isIdle } }: State<R>,
-  often: Duration.Input,
-  rest: Duration.Input | undefined
-): Effect.Effect<void> => {
-  if (rest === undefined || isIdle === undefined) return Effect.sleep(often)
-  const announced = Latch.makeUnsafe()
-  heard.push(announced)
-  let wasIdle = false
-  return Effect.suspend(() => {
-    announced.closeUnsafe()
-    return Effect.flatMap(isIdle, (isIdle) => {
-      const rests = isIdle && wasIdle
-      wasIdle = isIdle
-      return rests ? Effect.raceFirst(Effect.sleep(rest), announced.await) : Effect.sleep(often)
-    })
-  })
-}
+const underWay = ["queued", "running", "interrupted"] as const
 
 /** Number of waiting runs per page, so that a new question among ten thousand is found within two minutes. */
 const waitingPage = 1_000
 
 /** Runs the next one of these effects each time, in turn. */
-const inTurn = (...effects: ReadonlyArray<Effect.Effect<void>>): Effect.Effect<void> => {
+const inTurn = (one: Effect.Effect<boolean>, other: Effect.Effect<boolean>): Effect.Effect<boolean> => {
   let turn = 0
-  return Effect.suspend(() => effects[turn++ % effects.length] ?? Effect.void)
+  return Effect.suspend(() => (turn++ % 2 === 0 ? one : other))
 }
+
+/** Runs two effects, and returns whether both return true. */
+const both = (one: Effect.Effect<boolean>, other: Effect.Effect<boolean>): Effect.Effect<boolean> =>
+  Effect.zipWith(one, other, (first, second) => first && second)
 
 /** Emits runs as they are offered. Dropped offers are found by polling. */
 const offersOf = (store: RunStore["Service"]): Stream.Stream<string> => {
@@ -271,7 +272,7 @@ const passOver = <R>({ beyond, passedOver }: State<R>, parties: Turns.Parties, r
  * Claims runs that wait for a place, the parties in turn. Then those of the next page, if a poll was cut short, or if
  * one of the parties has further runs.
  */
-const refill = <R>(worker: State<R>, nextPage: Effect.Effect<void>): Effect.Effect<void> =>
+const refill = <R>(worker: State<R>, nextPage: Effect.Effect<unknown>): Effect.Effect<unknown> =>
   Effect.suspend(() => {
     const { beyond, driver, passedOver } = worker
     const turn = passedOver.next((parties) => driver.places.admits(parties))

@@ -27,9 +27,10 @@ export interface Options<R = never> extends Model.Options<R> {
   readonly lease?: Duration.Input | undefined
   /**
    * How often it polls for runs that were never offered: those of workers that died, and those of processes that cannot
-   * announce offers. Default: every five seconds, or every second if the store emits no offers; on a store in memory every
-   * five minutes while no run is unfinished or waits. It polls as often for questions with a deadline asked by other processes, by
-   * default at least every five seconds.
+   * announce offers. It polls as often for questions with a deadline asked by other processes. Default: every five seconds,
+   * for runs every second if the store emits no offers. By default it rests on a store that announces its changes (in
+   * memory, SQLite, PostgreSQL without a pooler) while no run is queued or running: it polls after a change, and in a
+   * database once a minute, as an announcement may be lost.
    */
   readonly pollInterval?: Duration.Input | undefined
   /**

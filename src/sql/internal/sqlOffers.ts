@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import { offerFolder } from "../../store-kit/Offers.ts"
 import type { Announce } from "./announcer.ts"
 import * as Key from "./key.ts"
+import { fileOf } from "./sqlChanges.ts"
 
 /** The offers of a database. */
 export interface SqlOffers {
@@ -43,8 +44,7 @@ const mark = "%o"
 
 /** Creates offers in a folder next to a database file. A database in memory has none. */
 export const besideFile = Effect.fnUntraced(function* (sql: SqlClient) {
-  const rows = yield* sql<{ readonly file: string }>`SELECT file FROM pragma_database_list WHERE name = 'main'`
-  const file = rows[0]?.file ?? ""
+  const file = yield* fileOf(sql)
   if (file === "") return silent
   const folder = offerFolder(yield* FileSystem.FileSystem, `${file}-offers`)
   const offers: SqlOffers = { ...folder, announced: () => {} }

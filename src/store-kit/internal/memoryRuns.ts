@@ -49,6 +49,7 @@ interface Runs {
   /** Called with each run that is offered. */
   readonly listeners: Set<Listener>
   readonly clock: Clock.Clock
+  readonly changes: Polling.Followers
   readonly cancellations: Polling.Cancellations
   isOver: boolean
 }
@@ -82,6 +83,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
     followers: new Set(),
     listeners: new Set(),
     cancellations: Polling.cancellations(),
+    changes: Polling.followers(),
     clock,
     isOver: false
   }
@@ -104,9 +106,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         runs.listeners.add(listener)
         return () => void runs.listeners.delete(listener)
       }),
-      isIdle: Effect.sync(() =>
-        Array.from(runs.kept.values()).every(({ state }) => !["running", "paused"].includes(state.status.type))
-      ),
+      changes: { next: runs.changes.next, recheck: Infinity },
       notes: notesIn(new Map()),
       remove: (runIds) =>
         Effect.sync(() => {
@@ -167,7 +167,7 @@ const append = (
   target.state = state
   for (const follower of followers) if (follower.runId === runId) offer(follower, records)
   if (state.status.type === "cancelled") runs.cancellations.complete(runId)
-  if (state.status.type === "paused" && state.depth === 0) for (const listener of runs.listeners) listener(runId)
+  runs.changes.wake(runId)
   for (const id of Ended.note(ended, kept, state)) remove(runs, id)
   return Effect.void
 }
@@ -260,7 +260,7 @@ const heldFor = (clock: Clock.Clock, workerId: string, millis: number, before: H
 }
 
 const acquire = (
-  { clock, kept, listeners }: Runs,
+  { changes, clock, kept, listeners }: Runs,
   runId: string,
   claim: Claim
 ): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> => {
@@ -275,7 +275,10 @@ const acquire = (
   const moved = movedSince(claim, headOf(run.state))
   if (moved !== undefined) return Effect.fail(moved)
   run.lease = heldFor(clock, claim.workerId, lease.success, held)
-  if (lease.success === 0) for (const listener of listeners) listener(runId)
+  if (lease.success === 0) {
+    for (const listener of listeners) listener(runId)
+    changes.wake(runId)
+  }
   return Effect.void
 }
 

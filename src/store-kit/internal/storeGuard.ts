@@ -40,7 +40,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
         neverCancelled
       ),
     offers: store.offers === undefined ? undefined : withoutDefects(store.offers),
-    isIdle: store.isIdle,
+    changes: store.changes,
     notes: store.notes === undefined ? undefined : soundNotes(store.notes),
     counts: store.counts === undefined ? undefined : soundCounts(store.counts),
     remove: (runIds) => call("remove", () => store.remove(runIds))
