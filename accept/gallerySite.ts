@@ -160,7 +160,7 @@ const layerOf = (file: string, evaluations: string) => {
     Layer.provide([
       Layer.succeed(Provider.Provider, provider),
       ProtocolRegistry.layer(),
-      Policy.layerRules({ confirm: [{ tool: "pay" }] })
+      Policy.layerRules({ confirm: [{ name: "pay" }] })
     ]),
     Layer.provideMerge(
       Layer.mergeAll(SkillRegistry.layer(...skills), SqlRunStore.layerSqlite(file), SqlMediaStore.layerSqlite(file))

@@ -164,7 +164,7 @@ const answering = Effect.gen(function* () {
       call,
       answer
     ),
-    with: Layer.orDie(Policy.layerRules({ confirm: [{ tool: "population" }] }))
+    with: Layer.orDie(Policy.layerRules({ confirm: [{ name: "population" }] }))
   })
   const client = yield* clientOf(url)
   const runId = yield* client.start("clerk", "How many?")

@@ -212,7 +212,7 @@ const layerOf = (folder: string, counts: Counts, requests: Array<Provider.Reques
     Layer.provide([
       Layer.succeed(Provider.Provider, providerOf(requests)),
       ProtocolRegistry.layer(),
-      Policy.layerRules({ confirm: [{ tool: "pay" }] })
+      Policy.layerRules({ confirm: [{ name: "pay" }] })
     ]),
     Layer.provideMerge(
       Layer.mergeAll(

@@ -97,7 +97,7 @@ const program = Effect.gen(function* () {
 })
 
 const KernelLive = Kernel.layer.pipe(
-  Layer.provide(Policy.layerRules({ confirm: [{ tool: "refund", reason: "It costs money." }] })),
+  Layer.provide(Policy.layerRules({ confirm: [{ name: "refund", reason: "It costs money." }] })),
   Layer.provide([Layer.succeed(Provider.Provider, provider), SkillRegistry.layer(), ProtocolRegistry.layer()]),
   Layer.provide(MediaStore.layerMemory),
   Layer.provideMerge(RunStore.layerMemory)

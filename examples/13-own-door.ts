@@ -107,7 +107,7 @@ const KernelLive = Kernel.layer.pipe(
     SkillRegistry.layer(),
     ProtocolRegistry.layer(),
     MediaStore.layerMemory,
-    Policy.layerRules({ confirm: [{ tool: "pay", reason: "money moves" }] })
+    Policy.layerRules({ confirm: [{ name: "pay", reason: "money moves" }] })
   ]),
   Layer.provideMerge(RunStore.layerMemory),
   // A worker logs that a run stopped; here only the client speaks.

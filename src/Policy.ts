@@ -92,8 +92,8 @@ const parts = AddedParts.of(Policy)
  *
  * @example
  * Policy.rules({
- *   deny: [{ tool: "shell", where: { command: "rm -rf" }, reason: "nothing is deleted" }],
- *   confirm: [{ tool: "fs_{write,delete}" }],
+ *   deny: [{ name: "shell", where: { command: "rm -rf" }, reason: "nothing is deleted" }],
+ *   confirm: [{ name: "fs_{write,delete}" }],
  *   default: "effects"
  * })
  *

@@ -55,11 +55,11 @@ describe("Policy.rules", () => {
   it("checks deny before confirm and confirm before allow, with the reason of the first match (AC-19)", () => {
     const given: Policy.Rules = {
       deny: [
-        { tool: "shell", reason: "no shell" },
-        { tool: "*sh*", reason: "nothing with sh" }
+        { name: "shell", reason: "no shell" },
+        { name: "*sh*", reason: "nothing with sh" }
       ],
-      confirm: [{ tool: "fs_*", reason: "files" }],
-      allow: [{ tool: "*", reason: "fine" }],
+      confirm: [{ name: "fs_*", reason: "files" }],
+      allow: [{ name: "*", reason: "fine" }],
       default: "deny"
     }
     assert.deepStrictEqual(decide(given, call("shell")), Policy.denied("no shell"))
@@ -71,7 +71,7 @@ describe("Policy.rules", () => {
   it("has a default: allow, confirm, deny, or by the effects of a call", () => {
     assert.strictEqual(words({}, call("a")), "Allowed")
     assert.strictEqual(words({ default: "confirm" }, call("a", {}, "read")), "Confirm")
-    assert.strictEqual(words({ default: "deny", allow: [{ tool: "b" }] }, call("a")), "Denied")
+    assert.strictEqual(words({ default: "deny", allow: [{ name: "b" }] }, call("a")), "Denied")
     assert.strictEqual(words({ default: "effects" }, call("a", {}, "read")), "Allowed")
     assert.strictEqual(words({ default: "effects" }, call("a", {}, "idempotent")), "Confirm")
     assert.strictEqual(words({ default: "effects" }, call("a")), "Confirm")
@@ -82,24 +82,24 @@ describe("Policy.rules", () => {
   })
 
   it("matches all arguments that a rule names, own properties only", () => {
-    const given = { deny: [{ tool: "*", where: { path: "^/etc/", mode: "w" } }] }
+    const given = { deny: [{ name: "*", where: { path: "^/etc/", mode: "w" } }] }
     assert.strictEqual(words(given, call("a", { path: "/etc/passwd", mode: "rw" })), "Denied")
     assert.strictEqual(words(given, call("a", { path: "/etc/passwd" })), "Allowed")
     assert.strictEqual(words(given, call("a", { path: "/home", mode: "w" })), "Allowed")
-    assert.strictEqual(words({ deny: [{ tool: "*", where: { toString: "." } }] }, call("a", {})), "Allowed")
-    assert.strictEqual(words({ deny: [{ tool: "*", where: new Map([["__proto__", "."]]) }] }, call("a", {})), "Allowed")
+    assert.strictEqual(words({ deny: [{ name: "*", where: { toString: "." } }] }, call("a", {})), "Allowed")
+    assert.strictEqual(words({ deny: [{ name: "*", where: new Map([["__proto__", "."]]) }] }, call("a", {})), "Allowed")
   })
 
   it("matches values other than strings as JSON, and a protocol's request as `request`", () => {
-    assert.strictEqual(words({ deny: [{ tool: "*", where: { n: "^42$" } }] }, call("a", { n: 42 })), "Denied")
-    assert.strictEqual(words({ deny: [{ tool: "*", where: { o: '"rm"' } }] }, call("a", { o: { c: "rm" } })), "Denied")
-    assert.strictEqual(words({ deny: [{ tool: "*", where: { n: "^null$" } }] }, call("a", { n: null })), "Denied")
+    assert.strictEqual(words({ deny: [{ name: "*", where: { n: "^42$" } }] }, call("a", { n: 42 })), "Denied")
+    assert.strictEqual(words({ deny: [{ name: "*", where: { o: '"rm"' } }] }, call("a", { o: { c: "rm" } })), "Denied")
+    assert.strictEqual(words({ deny: [{ name: "*", where: { n: "^null$" } }] }, call("a", { n: null })), "Denied")
     assert.strictEqual(
-      words({ deny: [{ tool: "mcp", where: { request: "delete" } }] }, call("mcp", "delete all")),
+      words({ deny: [{ name: "mcp", where: { request: "delete" } }] }, call("mcp", "delete all")),
       "Denied"
     )
     assert.strictEqual(
-      words({ deny: [{ tool: "mcp", where: { path: "delete" } }] }, call("mcp", "delete all")),
+      words({ deny: [{ name: "mcp", where: { path: "delete" } }] }, call("mcp", "delete all")),
       "Allowed"
     )
   })
@@ -109,16 +109,16 @@ describe("Policy.rules", () => {
       ...call("mcp", input),
       kind: "protocol"
     })
-    const given = { deny: [{ tool: "mcp", where: { request: "delete" } }] }
+    const given = { deny: [{ name: "mcp", where: { request: "delete" } }] }
     assert.strictEqual(words(given, native({ request: "delete all" })), "Denied")
     assert.strictEqual(words(given, native({ sql: "delete all" })), "Denied")
     assert.strictEqual(words(given, native({ request: null, sql: "delete all" })), "Denied")
     assert.strictEqual(words(given, native({ request: { sql: "delete all" } })), "Denied")
     assert.strictEqual(
-      words({ confirm: [{ tool: "mcp", where: { sql: "delete" } }] }, native({ sql: "delete" })),
+      words({ confirm: [{ name: "mcp", where: { sql: "delete" } }] }, native({ sql: "delete" })),
       "Confirm"
     )
-    const select: Policy.Rules = { allow: [{ tool: "mcp", where: { request: "^select" } }], default: "deny" }
+    const select: Policy.Rules = { allow: [{ name: "mcp", where: { request: "^select" } }], default: "deny" }
     assert.strictEqual(words(select, native({ request: "select 1" })), "Allowed")
     assert.strictEqual(words(select, native({ request: ["select 1"], sql: "delete all" })), "Denied")
     // What a skill takes by that name is an argument like any other.
@@ -127,15 +127,15 @@ describe("Policy.rules", () => {
 
   it("restricts a list when one item matches, and allows it only when every item does", () => {
     const bad = call("a", { paths: ["/home/x", "/etc/x"] })
-    assert.strictEqual(words({ deny: [{ tool: "*", where: { paths: "^/etc" } }] }, bad), "Denied")
-    const homes: Policy.Rules = { allow: [{ tool: "*", where: { paths: "^/home" } }], default: "deny" }
+    assert.strictEqual(words({ deny: [{ name: "*", where: { paths: "^/etc" } }] }, bad), "Denied")
+    const homes: Policy.Rules = { allow: [{ name: "*", where: { paths: "^/home" } }], default: "deny" }
     assert.strictEqual(words(homes, bad), "Denied")
     assert.strictEqual(words(homes, call("a", { paths: [["/home/y"], "/home/x"] })), "Allowed")
     assert.strictEqual(words(homes, call("a", { paths: [] })), "Denied")
   })
 
   it("hides names, and denies calls of hidden names (AC-18)", () => {
-    const given = { hide: ["internal_*"], allow: [{ tool: "*" }] }
+    const given = { hide: ["internal_*"], allow: [{ name: "*" }] }
     const scope = { runId: "r", rootRunId: "r", agent: "a", depth: 0, context: {} }
     assert.isFalse(rules(given).visible?.("internal_reset", scope))
     assert.isTrue(rules(given).visible?.("search", scope))
@@ -143,15 +143,15 @@ describe("Policy.rules", () => {
   })
 
   it("rejects a pattern that cannot be matched in linear time, with its path (S-12)", () => {
-    assert.strictEqual(refused({ deny: [{ tool: "a" }, { tool: "b", where: { x: "(?=y)" } }] }).path, "deny[1].where.x")
-    assert.strictEqual(refused({ allow: [{ tool: "{a" }] }).path, "allow[0].tool")
+    assert.strictEqual(refused({ deny: [{ name: "a" }, { name: "b", where: { x: "(?=y)" } }] }).path, "deny[1].where.x")
+    assert.strictEqual(refused({ allow: [{ name: "{a" }] }).path, "allow[0].name")
     assert.strictEqual(refused({ hide: ["["] }).path, "hide[0]")
-    assert.match(refused({ deny: Array(1_001).fill({ tool: "a" }) }).message, /at most 1000 rules/)
-    const many = { tool: "a" }
+    assert.match(refused({ deny: Array(1_001).fill({ name: "a" }) }).message, /at most 1000 rules/)
+    const many = { name: "a" }
     const all = { deny: Array(250).fill(many), confirm: Array(250).fill(many), allow: Array(250).fill(many) }
     assert.match(refused({ ...all, hide: Array(251).fill("a") }).message, /at most 1000 rules/)
     assert.strictEqual(words({ ...all, hide: Array(250).fill("b") }, call("c")), "Allowed")
-    const slow = { deny: [{ tool: "*", where: { x: "(a+)+$" } }] }
+    const slow = { deny: [{ name: "*", where: { x: "(a+)+$" } }] }
     assert.strictEqual(words(slow, call("a", { x: `${"a".repeat(1024 * 1024)}!` })), "Allowed")
   })
 })
@@ -209,7 +209,7 @@ describe("Policy.combine", () => {
 
   it.effect("combines a layer with the policy around it", () =>
     Effect.gen(function* () {
-      const outer = Policy.layerRules({ confirm: [{ tool: "*", reason: "outer" }] })
+      const outer = Policy.layerRules({ confirm: [{ name: "*", reason: "outer" }] })
       const inner = Policy.layer(({ name }) => Effect.succeed(name === "bad" ? Policy.denied("inner") : Policy.allowed))
       const context = yield* Layer.build(Layer.provideMerge(inner, outer))
       const shape = Policy.among(context)
@@ -239,7 +239,7 @@ describe("Policy.combine", () => {
     Effect.gen(function* () {
       let made = 0
       const shared = Policy.layerShape(Effect.sync(() => (made++, policy(Policy.allowed))))
-      const strict = Policy.layerRules({ deny: [{ tool: "*", reason: "strict" }] })
+      const strict = Policy.layerRules({ deny: [{ name: "*", reason: "strict" }] })
       const said = (place: string) =>
         Layer.effect(
           Context.Service<Policy.Decision>(place),
@@ -265,7 +265,7 @@ describe("Policy.combine", () => {
       const copy = Effect.map(copied(import.meta.resolve("../src/Policy.ts")), (module) => module as typeof Policy)
       const [one, other] = [yield* copy, yield* copy]
       assert.notStrictEqual(one.layerRules, other.layerRules)
-      const list = [one.layerRules({ deny: [{ tool: "*", reason: "no" }] }), other.layerRules({})] as const
+      const list = [one.layerRules({ deny: [{ name: "*", reason: "no" }] }), other.layerRules({})] as const
       const shape = yield* Effect.provide(Policy.current, Layer.mergeAll(...list))
       assert.deepStrictEqual(yield* shape!.authorize(call("x")), Policy.denied("no"))
     })
@@ -339,7 +339,7 @@ const toldLast = (mock: MockProvider.Mock): string => JSON.stringify(mock.lastCa
 
 describe("a run under rules", () => {
   it.effect("tells the model why a call was denied, and does not run it (DR-22)", () => {
-    const { layer, mock } = kernel(Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] }))
+    const { layer, mock } = kernel(Policy.layerRules({ deny: [{ name: "charge", reason: "no money moves" }] }))
     return Effect.gen(function* () {
       yield* Kernel.run(agent, "go")
       assert.include(toldLast(mock), "no money moves")
@@ -348,7 +348,7 @@ describe("a run under rules", () => {
   })
 
   it.effect("records in the journal that the policy denied, not a person (DR-22)", () => {
-    const { layer } = kernel(Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] }))
+    const { layer } = kernel(Policy.layerRules({ deny: [{ name: "charge", reason: "no money moves" }] }))
     return Effect.gen(function* () {
       yield* Kernel.run(agent, "go", { runId: "r" })
       const records = yield* Stream.runCollect((yield* RunStore.RunStore).read("r"))
@@ -375,8 +375,8 @@ describe("a run under rules", () => {
       }
     })
     const deny = [
-      { tool: "charge", where: { amount: "^9$" }, reason: "too dear" },
-      { tool: "till", where: { request: "^8$" }, reason: "no eights" }
+      { name: "charge", where: { amount: "^9$" }, reason: "too dear" },
+      { name: "till", where: { request: "^8$" }, reason: "no eights" }
     ]
     const { layer, mock } = kernel(Policy.layerRules({ deny }))
     return Effect.gen(function* () {
@@ -410,7 +410,7 @@ describe("a run under rules", () => {
       onToolCallStarted: ({ call }) =>
         Effect.succeed(call.kind === "protocol" ? { value: { _tag: "Rewrite", input: { request: "refund" } } } : {})
     })
-    const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ tool: "refund" }] }), hooks)
+    const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ name: "refund" }] }), hooks)
     return Effect.gen(function* () {
       yield* (yield* SkillRegistry.SkillRegistry).register(refund)
       yield* (yield* ProtocolRegistry.ProtocolRegistry).register(till)
@@ -424,7 +424,7 @@ describe("a run under rules", () => {
 
   it.effect("runs no call that one of two policies in a list denies (AC-19)", () =>
     Effect.gen(function* () {
-      const deny = Policy.layerRules({ deny: [{ tool: "charge", reason: "no money moves" }] })
+      const deny = Policy.layerRules({ deny: [{ name: "charge", reason: "no money moves" }] })
       const allow = Policy.layerRules({})
       for (const list of [Layer.mergeAll(deny, allow), Layer.mergeAll(allow, deny)]) {
         const { layer, mock } = kernel(list)
@@ -472,7 +472,7 @@ describe("a run under rules", () => {
   })
 
   it.effect("pauses for a confirmation, runs exactly what was approved, and only once (DR-22, R-25)", () => {
-    const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge", reason: "money" }] }))
+    const { layer } = kernel(Policy.layerRules({ confirm: [{ name: "charge", reason: "money" }] }))
     return Effect.gen(function* () {
       const paused = yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
       assert.strictEqual(paused._tag, "RunPaused")
@@ -493,8 +493,8 @@ describe("a run under rules", () => {
   it.effect("lets a person change the arguments of a call, but not allow a forbidden one (AC-19)", () => {
     const { layer, mock } = kernel(
       Policy.layerRules({
-        confirm: [{ tool: "charge" }],
-        deny: [{ tool: "charge", where: { amount: "^\\d{4,}$" }, reason: "too much" }]
+        confirm: [{ name: "charge" }],
+        deny: [{ name: "charge", where: { amount: "^\\d{4,}$" }, reason: "too much" }]
       })
     )
     return Effect.gen(function* () {
@@ -523,11 +523,11 @@ describe("a run under rules", () => {
     })
     const guard = Policy.layerRules({
       deny: [
-        { tool: "remove", where: { path: "^/etc" }, reason: "not there" },
-        { tool: "remove", where: { recursive: "true" }, reason: "not whole folders" },
-        { tool: "remove", where: { path: " $" }, reason: "write it plainly" }
+        { name: "remove", where: { path: "^/etc" }, reason: "not there" },
+        { name: "remove", where: { recursive: "true" }, reason: "not whole folders" },
+        { name: "remove", where: { path: " $" }, reason: "write it plainly" }
       ],
-      confirm: [{ tool: "remove", where: { path: "^ " }, reason: "sure?" }]
+      confirm: [{ name: "remove", where: { path: "^ " }, reason: "sure?" }]
     })
     const removing = (input: Schema.Json) => `<block type="command" name="remove">${JSON.stringify(input)}</block>`
     const mock = MockProvider.make(
@@ -584,7 +584,7 @@ describe("a run under rules", () => {
           (id) => `<block type="command" name="stuck">${JSON.stringify({ id })}</block>`
         )
         const mock = MockProvider.make(...calls, answers)
-        const guard = Policy.layerRules({ deny: [{ tool: "stuck", where: { id: "secret" }, reason: "not that one" }] })
+        const guard = Policy.layerRules({ deny: [{ name: "stuck", where: { id: "secret" }, reason: "not that one" }] })
         const layer = Kernel.layer.pipe(
           Layer.provide(guard),
           Layer.provideMerge(Layer.merge(MockProvider.layerOf(mock), ports(stuck)))
@@ -607,7 +607,7 @@ describe("a run under rules", () => {
       onToolCallStarted: () => Effect.succeed({ value: { _tag: "Rewrite", input: { amount: 9000 } } })
     })
     const { layer, mock } = kernel(
-      Policy.layerRules({ deny: [{ tool: "charge", where: { amount: "9000" }, reason: "too much" }] }),
+      Policy.layerRules({ deny: [{ name: "charge", where: { amount: "9000" }, reason: "too much" }] }),
       hooks
     )
     return Effect.gen(function* () {
@@ -625,7 +625,7 @@ describe("a run under rules", () => {
       const hooks = Hooks.layer({
         onToolCallStarted: () => Effect.succeed({ value: { _tag: "Rewrite", input: { amount } } })
       })
-      const { layer } = kernel(Policy.layerRules({ confirm: [{ tool: "charge" }] }), hooks)
+      const { layer } = kernel(Policy.layerRules({ confirm: [{ name: "charge" }] }), hooks)
       return Effect.gen(function* () {
         yield* Effect.flip(Kernel.run(agent, "go", { runId: "r" }))
         const approvals = [{ callId: "r:t1.0", approved: true, input: { amount: 7 } }]
@@ -637,10 +637,10 @@ describe("a run under rules", () => {
   }
 
   it.effect("applies the policy of the layer and that of the fiber, wherever they are provided", () => {
-    const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ tool: "*" }] }))
+    const { layer, mock } = kernel(Policy.layerRules({ confirm: [{ name: "*" }] }))
     return Effect.gen(function* () {
       yield* Kernel.run(agent, "go").pipe(
-        Effect.provide(Policy.layerRules({ deny: [{ tool: "charge", reason: "not by this fiber" }] }))
+        Effect.provide(Policy.layerRules({ deny: [{ name: "charge", reason: "not by this fiber" }] }))
       )
       assert.include(toldLast(mock), "not by this fiber")
       mock.reset().respondWith(asks, answers)

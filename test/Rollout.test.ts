@@ -17,7 +17,7 @@ const provider = MockProvider.make().onCall(() => ({ calls: [{ name: "pay", para
 
 const live = Layer.provideMerge(
   Layer.provideMerge(kernel(), MockProvider.layerOf(provider)),
-  Policy.layerRules({ confirm: [{ tool: "pay", where: { amount: "5" } }] })
+  Policy.layerRules({ confirm: [{ name: "pay", where: { amount: "5" } }] })
 )
 
 const waiting = Effect.flip(Kernel.run(agent("payer", [], pay(Amount)), "pay", { runId: "r", provider }))

@@ -64,7 +64,7 @@ describe("the trace of a caller", () => {
   it.live("holds what a worker of another process does for it, also after an answer from somebody else", () =>
     Effect.gen(function* () {
       const model = MockProvider.make({ calls: [{ name: "pay", params: {} }] }, "Paid.")
-      const asks = Policy.layerRules({ confirm: [{ tool: "pay" }] })
+      const asks = Policy.layerRules({ confirm: [{ name: "pay" }] })
       const store = yield* Effect.provide(RunStore.RunStore, RunStore.layerMemory)
       const Store = Layer.succeed(RunStore.RunStore, store)
       // The process that takes the request traces nothing itself.

@@ -76,7 +76,7 @@ const served = (pieces: Queue.Dequeue<string>) => {
       Layer.succeed(Provider.Provider, modelOf(pieces)),
       SkillRegistry.layer(pay),
       ProtocolRegistry.layer(),
-      Policy.layerRules({ confirm: [{ tool: "pay" }] })
+      Policy.layerRules({ confirm: [{ name: "pay" }] })
     ]),
     Layer.provideMerge([RunStore.layerMemory, MediaStore.layerMemory])
   )

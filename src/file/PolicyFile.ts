@@ -1,7 +1,7 @@
 /**
  * Reads a policy from a YAML file: `deny`, `confirm`, `allow`, `default` and `hide`.
  *
- * A rule is a glob over names, or a mapping of `tool`, `where` and `reason`. Reading is bounded whatever the file
+ * A rule is a glob over names, or a mapping of `name`, `where` and `reason`. Reading is bounded whatever the file
  * holds. Unknown keys and patterns that cannot be matched in linear time are rejected with their path, so a misspelt
  * policy never takes effect.
  *
@@ -32,7 +32,7 @@ const maxBytes = 256 * 1024
  * @example
  * const rules = yield* PolicyFile.parse(`
  * deny:
- *   - tool: shell
+ *   - name: shell
  *     where: { command: '\\brm\\b' }
  *     reason: nothing is deleted
  * confirm: ["fs_{write,delete}"]
@@ -121,11 +121,11 @@ const text = (path: string, value: Yaml.Plain | undefined): Decoded<string> =>
 
 const rule = (path: string, value: Yaml.Plain): Decoded<Rule> =>
   Result.gen(function* () {
-    if (typeof value === "string") return { tool: yield* text(path, value) }
-    const fields = yield* mapping(path, value, ["tool", "where", "reason"])
+    if (typeof value === "string") return { name: yield* text(path, value) }
+    const fields = yield* mapping(path, value, ["name", "where", "reason"])
     const reason = fields.get("reason")
     return {
-      tool: yield* text(`${path}.tool`, fields.get("tool")),
+      name: yield* text(`${path}.name`, fields.get("name")),
       where: yield* conditions(`${path}.where`, fields.get("where")),
       ...(reason === undefined ? {} : { reason: yield* text(`${path}.reason`, reason) })
     }

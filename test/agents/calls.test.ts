@@ -261,7 +261,7 @@ describe("agents in the list of another agent", () => {
   )
 
   it.effect("are denied by a policy that names them", () => {
-    const denied = Policy.layerRules({ deny: [{ tool: "researcher", reason: "not today" }] })
+    const denied = Policy.layerRules({ deny: [{ name: "researcher", reason: "not today" }] })
     return Effect.gen(function* () {
       const { provider, requests } = voices({ lead: [call("researcher", { input: "?" }), "well"] })
       const result = yield* Kernel.run(native("lead", { agents: [researcher] }), "go", { provider })

@@ -191,7 +191,7 @@ describe("a conversation that is handed over", () => {
         result.calls.map(({ isError }) => isError),
         [false, true]
       )
-      const denied = yield* Effect.fromResult(Policy.rules({ deny: [{ tool: "transfer_to_*" }] }))
+      const denied = yield* Effect.fromResult(Policy.rules({ deny: [{ name: "transfer_to_*" }] }))
       const kept = yield* Kernel.run(desk, "go", { provider }).pipe(Effect.provideService(Policy.Policy, denied))
       assert.deepInclude(kept, { agent: "desk", text: "still me" })
     }).pipe(Effect.provide(kernel()))

@@ -36,10 +36,13 @@ interface Entry {
   readonly dies?: string
 }
 
+/** A rule as the sources write it: its glob is `tool`. */
+type SourceRule = Omit<Policy.Rule, "name"> & { readonly tool: string }
+
 interface Rules {
-  readonly deny?: ReadonlyArray<Policy.Rule>
-  readonly confirm?: ReadonlyArray<Policy.Rule>
-  readonly allow?: ReadonlyArray<Policy.Rule>
+  readonly deny?: ReadonlyArray<SourceRule>
+  readonly confirm?: ReadonlyArray<SourceRule>
+  readonly allow?: ReadonlyArray<SourceRule>
   readonly default?: string
   readonly hide?: string | ReadonlyArray<string>
   readonly failsWith?: string
@@ -196,13 +199,15 @@ const shapeOf = (given: Rules): Layer.Layer<never, Policy.ConfigInvalid> => {
   const outcomes: ReadonlyArray<Policy.Outcome> = ["allow", "confirm", "deny"]
   const fallback = outcomes.find((outcome) => given.default?.startsWith(outcome.slice(0, 4)))
   return Policy.layerRules({
-    ...(given.deny === undefined ? {} : { deny: given.deny }),
-    ...(given.confirm === undefined ? {} : { confirm: given.confirm }),
-    ...(given.allow === undefined ? {} : { allow: given.allow }),
+    ...(given.deny === undefined ? {} : { deny: given.deny.map(ruleOf) }),
+    ...(given.confirm === undefined ? {} : { confirm: given.confirm.map(ruleOf) }),
+    ...(given.allow === undefined ? {} : { allow: given.allow.map(ruleOf) }),
     ...(given.hide === undefined ? {} : { hide: [given.hide].flat() }),
     ...(fallback === undefined ? {} : { default: fallback })
   })
 }
+
+const ruleOf = ({ tool: name, ...rule }: SourceRule): Policy.Rule => ({ name, ...rule })
 
 const policyOf = (vector: Case) => {
   const all = [...(vector.policy === undefined ? [] : [vector.policy]), ...(vector.policies ?? [])].map(shapeOf)

@@ -14,7 +14,7 @@ const pay = Skill.make("pay", {
   execute: (_, { approval }) => Effect.sync(() => seen.push(approval)).pipe(Effect.as("paid"))
 })
 
-const live = kernel().pipe(Layer.provideMerge(Policy.layerRules({ confirm: [{ tool: "pay" }] })))
+const live = kernel().pipe(Layer.provideMerge(Policy.layerRules({ confirm: [{ name: "pay" }] })))
 
 /** Runs a call that is approved with an answer, and returns what the model reads then. */
 const approved = (dialect: "blocks" | "tools", answer: { readonly reason?: string; readonly by?: string }) =>

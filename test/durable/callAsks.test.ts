@@ -117,7 +117,7 @@ describe("a call that asks a person", () => {
       const events = yield* Stream.runCollect(Kernel.stream(agent, "go", { provider }))
       assert.deepStrictEqual(outputs([...events]), ["no seat: Declined"])
     }).pipe(
-      Effect.provide(kernel(book).pipe(Layer.provide(Policy.layerRules({ deny: [{ tool: "book/*", reason: "no" }] }))))
+      Effect.provide(kernel(book).pipe(Layer.provide(Policy.layerRules({ deny: [{ name: "book/*", reason: "no" }] }))))
     )
   )
 
@@ -205,14 +205,14 @@ describe("a call that asks the model", () => {
       const rules = (given: Policy.Rules) => kernel(think).pipe(Layer.provide(Policy.layerRules(given)))
       const events = yield* Effect.provide(
         Stream.runCollect(Kernel.stream(agent, "go", { provider: says() })),
-        rules({ deny: [{ tool: "think/model", reason: "no" }] })
+        rules({ deny: [{ name: "think/model", reason: "no" }] })
       )
       assert.deepStrictEqual(outputs([...events]), ["denied: no"])
       yield* Effect.gen(function* () {
         const provider = says()
         yield* started("r", provider)
         assert.deepStrictEqual(outputs(yield* resumed("r", provider, { approved: true })), ["four (stop)"])
-      }).pipe(Effect.provide(rules({ confirm: [{ tool: "think/model" }] })))
+      }).pipe(Effect.provide(rules({ confirm: [{ name: "think/model" }] })))
     })
   )
 

@@ -96,7 +96,7 @@ describe("Kernel.follow", () => {
       assert.deepStrictEqual(shapes(last), ["tool_calls_started", "paused"])
       assert.deepStrictEqual(shapes(heard.slice(-2)), shapes(last))
       assert.deepStrictEqual(new Set(revisionsIn(last)).size, 1)
-    }).pipe(Effect.provide([kernel(), Policy.layerRules({ confirm: [{ tool: "pay" }] })]))
+    }).pipe(Effect.provide([kernel(), Policy.layerRules({ confirm: [{ name: "pay" }] })]))
   )
 
   it.effect("emits what the stream of the run emits, when it follows from the beginning", () =>

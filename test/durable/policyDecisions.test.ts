@@ -32,8 +32,8 @@ describe("a decision of a policy", () => {
   it.effect("is stored with its rule, also when it allowed the call", () =>
     Effect.gen(function* () {
       const rules = Policy.layerRules({
-        deny: [{ tool: "x" }, { tool: "drop", reason: "nothing is dropped" }],
-        confirm: [{ tool: "send" }]
+        deny: [{ name: "x" }, { name: "drop", reason: "nothing is dropped" }],
+        confirm: [{ name: "send" }]
       })
       assert.deepStrictEqual(yield* decided(Layer.orDie(rules), "look", "send", "drop"), [
         ["allowed", "default", ""],
@@ -59,8 +59,8 @@ describe("a decision of a policy", () => {
       })
       const clerk = Agent.make({ instructions: "", model: "m", skills: [pay] })
       const rules = Policy.layerRules({
-        deny: [{ tool: "pay", where: { amount: "^9" }, reason: "too much" }],
-        confirm: [{ tool: "pay", where: { amount: "^5" } }]
+        deny: [{ name: "pay", where: { amount: "^9" }, reason: "too much" }],
+        confirm: [{ name: "pay", where: { amount: "^5" } }]
       })
       const changed = (to: number) =>
         Hooks.layer({ onToolCallStarted: () => Effect.succeed(Hooks.rewrite({ amount: to })) })

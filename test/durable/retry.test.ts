@@ -37,7 +37,7 @@ describe("Kernel.retry", () => {
   it.effect("leaves a run alone that asks a person, has ended, or is in progress", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(command("wait"), final("done"))
-      const asks = Policy.layerRules({ confirm: [{ tool: "wait" }] })
+      const asks = Policy.layerRules({ confirm: [{ name: "wait" }] })
       yield* Effect.gen(function* () {
         const one = agent(wait(Effect.succeed("waited")))
         yield* Effect.flip(Kernel.run(one, "go", { runId: "r" }))

@@ -29,7 +29,7 @@ const provider = MockProvider.make().onCall(({ messages }) =>
     : { calls: [{ name: "pay", params: { amount: 5 } }] }
 )
 
-const live = kernel().pipe(Layer.provideMerge(Policy.layerRules({ confirm: [{ tool: "{pay,make_payment}" }] })))
+const live = kernel().pipe(Layer.provideMerge(Policy.layerRules({ confirm: [{ name: "{pay,make_payment}" }] })))
 
 const withNote = Schema.Struct({ amount: Schema.Finite, note: Schema.optionalKey(Schema.String) })
 
@@ -106,7 +106,7 @@ describe("a renamed skill or agent", () => {
 
   it.effect("is judged by its present name when a call names an earlier one", () =>
     Effect.gen(function* () {
-      const deny = Policy.layerRules({ deny: [{ tool: "make_payment", reason: "no" }] })
+      const deny = Policy.layerRules({ deny: [{ name: "make_payment", reason: "no" }] })
       const renamed = agent({}, pay("make_payment", amount, ["pay"]))
       paid.length = 0
       yield* Effect.provide(Kernel.run(renamed, "pay", { runId: "r", provider }), Layer.provideMerge(kernel(), deny))

@@ -7,12 +7,12 @@ import { call } from "../support/policy.ts"
 
 const written = `
 deny:
-  - tool: shell
+  - name: shell
     where: { command: '\\brm\\b' }
     reason: nothing is deleted
 confirm: ["fs_{write,delete}"]
 allow:
-  - tool: search
+  - name: search
 default:
   write: deny
 hide: [internal_*]
@@ -34,7 +34,7 @@ describe("PolicyFile", () => {
   it.effect("reads rules, and combines them with an existing policy (AC-19)", () =>
     withFile(written, (file) =>
       Effect.gen(function* () {
-        const outer = Policy.layerRules({ deny: [{ tool: "search", where: { q: "secret" }, reason: "outer" }] })
+        const outer = Policy.layerRules({ deny: [{ name: "search", where: { q: "secret" }, reason: "outer" }] })
         const policy = Policy.among(yield* Layer.build(Layer.provideMerge(PolicyFile.layer(file), outer)))!
         const decide = (asked: Policy.PolicyCall) => policy.authorize(asked)
         assert.deepStrictEqual(
@@ -70,14 +70,14 @@ describe("PolicyFile", () => {
   it.effect("rejects an invalid rule, with its path", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* reason("denny: []"), "unknown key 'denny'; did you mean 'deny'?")
-      assert.match(yield* reason("deny: [{ tool: a, wehre: {} }]"), /unknown key 'wehre'; did you mean 'where'\?$/)
+      assert.match(yield* reason("deny: [{ name: a, wehre: {} }]"), /unknown key 'wehre'; did you mean 'where'\?$/)
       assert.match(yield* reason("default: { wirte: deny }"), /unknown key 'wirte'; did you mean 'write'\?$/)
       assert.match(yield* reason("deny: shell"), /^deny: expected a list/)
-      assert.match(yield* reason("deny: [{ name: shell }]"), /^deny\[0\]: unknown key 'name'/)
-      assert.match(yield* reason("deny: [{ where: {} }]"), /^deny\[0\].tool: expected a text/)
+      assert.match(yield* reason("deny: [{ tool: shell }]"), /^deny\[0\]: unknown key 'tool'/)
+      assert.match(yield* reason("deny: [{ where: {} }]"), /^deny\[0\].name: expected a text/)
       assert.match(yield* reason("deny: ['']"), /^deny\[0\]: expected a text/)
-      assert.match(yield* reason("deny: [{ tool: a, where: rm }]"), /^deny\[0\].where: expected a mapping/)
-      assert.match(yield* reason("deny: [{ tool: a, where: { n: 5 } }]"), /^deny\[0\].where.n: expected a text/)
+      assert.match(yield* reason("deny: [{ name: a, where: rm }]"), /^deny\[0\].where: expected a mapping/)
+      assert.match(yield* reason("deny: [{ name: a, where: { n: 5 } }]"), /^deny\[0\].where.n: expected a text/)
       assert.match(yield* reason("default: maybe"), /^default: expected allow, confirm or deny; or effects, or one/)
       assert.match(yield* reason("default: { delete: deny }"), /unknown key 'delete'/)
       for (const effects of ["read", "idempotent", "write"]) {
@@ -106,7 +106,7 @@ describe("PolicyFile", () => {
   it.effect(
     "fails with a typed error for a path that is missing, not a file, too large, or has an unsafe pattern (S-12)",
     () =>
-      withFile("deny: [{ tool: '*', where: { a: '(?=b)' } }]", (file) =>
+      withFile("deny: [{ name: '*', where: { a: '(?=b)' } }]", (file) =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const path = yield* Path.Path

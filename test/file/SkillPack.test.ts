@@ -399,7 +399,7 @@ describe("the three skills", () => {
       )
     }).pipe(
       Effect.provide(
-        Layer.provideMerge(layer, Policy.layerRules({ deny: [{ tool: "skills_*", reason: "not today" }] }))
+        Layer.provideMerge(layer, Policy.layerRules({ deny: [{ name: "skills_*", reason: "not today" }] }))
       )
     )
   })

@@ -18,7 +18,7 @@ const pay = Skill.make("pay", {
   execute: ({ to }) => Effect.succeed({ paid: to })
 })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 const clerk = Agent.make({
   name: "clerk",

@@ -302,7 +302,7 @@ describe("A2aClient", () => {
       skills: "all",
       dialect: "tools"
     })
-    const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+    const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
     it.live("receives a request for an approval, and answers it", () =>
       Effect.gen(function* () {

@@ -150,7 +150,7 @@ describe("A2aHub", () => {
           if (last.includes("Pay Eva")) return command("pay", { to: "Eva" })
           return final(last.includes("paid") ? "Paid." : "Not paid.")
         })
-        const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay", reason: "money leaves" }] }))
+        const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay", reason: "money leaves" }] }))
         const { url } = yield* serve({ routes: A2a.layer(), skills: [pay], with: asks, model })
         const mock = MockProvider.make(command("a2a_clerk", { message: "Pay Eva." }), final("Thanks."))
         const program = Effect.gen(function* () {
@@ -274,7 +274,7 @@ describe("A2aHub", () => {
       const remote = yield* Remote.run({ turn: teller })
       const request = asked({ method: "message/send", params: { agent: "bank", message: "Eva's" } })
       const denied = MockProvider.make(request, final("No."))
-      const deny = Layer.orDie(Policy.layerRules({ deny: [{ tool: "a2a_bank", reason: "not today" }] }))
+      const deny = Layer.orDie(Policy.layerRules({ deny: [{ name: "a2a_bank", reason: "not today" }] }))
       yield* Effect.provide(Kernel.run(agent, "Well?"), kernel(denied, { agents: { bank: { url: remote.url } } }, deny))
       assert.include(told(denied)[0], "not today")
       const unlisted = MockProvider.make(request, asked({ method: "agents/list" }), final("No."))

@@ -19,7 +19,7 @@ const settings = { name: "clerk", instructions: "", model: "scripted", skills: "
 
 const native = Agent.make(settings)
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 const serve = (setup: Setup) => serveHttp({ routes: AgUi.layer(), skills: [pay], ...setup })
 

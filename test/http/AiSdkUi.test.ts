@@ -16,7 +16,7 @@ const pay = Skill.make("pay", {
   execute: ({ to }) => (to === "nobody" ? Effect.fail("there is nobody") : Effect.succeed({ paid: to }))
 })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 const native = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
 

@@ -16,7 +16,7 @@ const pay = Skill.make("pay", {
 const asking = {
   skills: [pay],
   replies: [command("pay", { to: "Eva" }), final("Done.")],
-  with: Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+  with: Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 }
 
 const get = (url: string, headers: Record<string, string> = {}) =>

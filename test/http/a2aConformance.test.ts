@@ -18,7 +18,7 @@ const pay = Skill.make("pay", {
 
 const clerk = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 /** A server whose agent pays, and asks first, when its input begins with `Pay`. */
 const served = (options: A2a.Options = {}, setup: Setup = {}) =>

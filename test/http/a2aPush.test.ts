@@ -22,7 +22,7 @@ const pay = Skill.make("pay", {
 
 const clerk = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 const paying = [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, "Paid."]
 

@@ -33,7 +33,7 @@ const clerk = Agent.make({
   dialect: "tools"
 })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 const serve = (setup: Setup) => serveHttp({ agent: clerk, routes: A2a.layer(), skills: [pay, draw], ...setup })
 

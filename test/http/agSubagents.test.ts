@@ -18,7 +18,7 @@ const helper = Agent.make({ ...base, name: "helper", skills: [pay] })
 
 const boss = Agent.make({ ...base, name: "boss", skills: [], agents: [helper] })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 const serve = (setup: Setup) => serveHttp({ agent: boss, routes: AgUi.layer(), skills: [pay], ...setup })
 

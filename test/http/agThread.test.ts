@@ -16,7 +16,7 @@ const pay = Skill.make("pay", {
 
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 const serve = (setup: Setup) => serveHttp({ agent, routes: AgUi.layer(), skills: [pay], ...setup })
 

@@ -162,7 +162,7 @@ describe("the rules of a host", () => {
 
   it.live("decide who may answer, in addition to the policies, and viewers answer nothing by themselves", () =>
     Effect.gen(function* () {
-      const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+      const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
       const access = Access.bearer((token) => Effect.succeed(Option.fromNullishOr(callers[Redacted.value(token)])))
       const given = { ...setup, model: payAndSay(), with: Layer.merge(access, asks) }
       const mayAnswer = (caller: Access.Caller) => Effect.succeed(caller.id === "bob")

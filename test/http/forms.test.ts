@@ -32,7 +32,7 @@ const start = (name: "book" | "pay") =>
     model: MockProvider.make().onCall(({ messages }) =>
       messages.some(({ role }) => role === "assistant") ? "Done." : { calls: [{ name, params: {} }] }
     ),
-    with: Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+    with: Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
   })
 
 const post = (url: string, body: unknown) =>

@@ -123,7 +123,7 @@ describe("the message of a page that was reloaded", () => {
 
 const payer = Agent.make({ name: "payer", instructions: "", model: "scripted", skills: [pay], dialect: "tools" })
 
-const asks = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
 describe("the message of a page whose tasks wait for a person", () => {
   for (const strategy of ["parallel", "sequential"] as const) {

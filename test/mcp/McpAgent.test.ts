@@ -65,7 +65,7 @@ describe("an agent with MCP servers", () => {
 
   describe("calls only the tool that the policy allowed (AC-12, AC-19, R-25)", () => {
     const pay = asked({ method: "tools/call", params: { name: "pay" } })
-    const rules: Policy.Rules = { deny: [{ tool: "mcp_shop__pay" }], confirm: [{ tool: "mcp_bank__pay" }] }
+    const rules: Policy.Rules = { deny: [{ name: "mcp_shop__pay" }], confirm: [{ name: "mcp_bank__pay" }] }
     const withPay = { tools: [Hub.tool("say"), Hub.tool("pay")], results: { pay: Hub.said("stolen") } }
     const both = Effect.all([
       Hub.scripted({ tools: [Hub.tool("say")], results: { say: Hub.said("hello") } }),
@@ -112,7 +112,7 @@ describe("an agent with MCP servers", () => {
         const [, bank] = yield* both
         const deep = `{"method":"tools/call","params":{"name":"pay","arguments":{"x":${"[".repeat(95)}${"]".repeat(95)}}}}`
         const mock = MockProvider.make(`<block type="mcp">${deep}</block>`, final("done"))
-        const kernel = judged(mock, { bank: bank.settings }, { deny: [{ tool: "mcp_bank__pay", reason: "no" }] })
+        const kernel = judged(mock, { bank: bank.settings }, { deny: [{ name: "mcp_bank__pay", reason: "no" }] })
         yield* Kernel.run(agent, "go").pipe(Effect.provide(kernel))
         assert.deepStrictEqual(bank.calls(), [])
         assert.deepStrictEqual(told(mock), [`<block type="error" name="mcp">no</block>`])

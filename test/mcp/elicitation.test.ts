@@ -87,7 +87,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("W
             MockProvider.make(asks, final("done")),
             stdio,
             {},
-            Layer.orDie(Policy.layerRules({ deny: [{ tool: "mcp_s/elicitation" }] }))
+            Layer.orDie(Policy.layerRules({ deny: [{ name: "mcp_s/elicitation" }] }))
           )
         )
       )
@@ -282,7 +282,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("W
               mock,
               { ...stdio, sampling: {} },
               {},
-              Layer.orDie(Policy.layerRules({ confirm: [{ tool: "mcp_*/sampling" }] }))
+              Layer.orDie(Policy.layerRules({ confirm: [{ name: "mcp_*/sampling" }] }))
             )
           )
         )
@@ -299,7 +299,7 @@ layer(Support.platform, { excludeTestServices: true, timeout: "60 seconds" })("W
             MockProvider.make(samples, final("done")),
             { ...stdio, sampling: {} },
             {},
-            Layer.orDie(Policy.layerRules({ deny: [{ tool: "mcp_*/sampling", reason: "no models" }] }))
+            Layer.orDie(Policy.layerRules({ deny: [{ name: "mcp_*/sampling", reason: "no models" }] }))
           )
         )
       )

@@ -136,7 +136,7 @@ const agents = (...replies: ReadonlyArray<string>) => {
       MediaStore.layerMemory,
       RunStore.layerMemory,
       MockProvider.layer(...replies),
-      Policy.layerRules({ confirm: [{ tool: "pay" }] })
+      Policy.layerRules({ confirm: [{ name: "pay" }] })
     ])
   )
   return SkillRegistry.layer(McpServe.agent(agent)).pipe(Layer.provide(kernel))
@@ -185,7 +185,7 @@ describe("A server of skills", () => {
   )
 
   describe("has a call confirmed by the person of the client", () => {
-    const careful = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "book", reason: "it costs" }] }))
+    const careful = Layer.orDie(Policy.layerRules({ confirm: [{ name: "book", reason: "it costs" }] }))
     const served = <A, E>(
       reply: Parameters<typeof client>[1],
       body: (made: Effect.Success<ReturnType<typeof client>>) => Effect.Effect<A, E>

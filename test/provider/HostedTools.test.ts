@@ -377,7 +377,7 @@ describe("an agent with hosted tools", () => {
       Effect.succeed(name === "web_search" ? { _tag: "Confirm", reason: "ask first" } : { _tag: "Allowed" })
   }
   const refusals = [
-    ["denies them by a rule", Policy.layerRules({ deny: [{ tool: "web_search" }] })],
+    ["denies them by a rule", Policy.layerRules({ deny: [{ name: "web_search" }] })],
     ["wants a person to confirm them", Policy.layerShape(Effect.succeed(confirm))],
     [
       "hides them",

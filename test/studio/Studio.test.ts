@@ -33,7 +33,7 @@ const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", s
 
 const serve = (
   options: Partial<Studio.PageOptions> = {},
-  policy: Layer.Layer<never> = Layer.orDie(Policy.layerRules({ confirm: [{ tool: "pay" }] }))
+  policy: Layer.Layer<never> = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 ): Effect.Effect<Site, never, Scope.Scope> =>
   Effect.gen(function* () {
     const kernel = Kernel.layer.pipe(

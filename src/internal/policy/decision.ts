@@ -75,8 +75,8 @@ export interface PolicyShape {
  * @since 0.1.0
  */
 export interface Rule {
-  /** A glob that matches the whole name: `*`, `?`, `[a-z]`, `{a,b}`. */
-  readonly tool: string
+  /** A glob that matches the whole name of what is called: `*`, `?`, `[a-z]`, `{a,b}`. */
+  readonly name: string
   /**
    * Regular expressions by field of the input. Each must match somewhere in the value of its field. A value that is not
    * text is matched as JSON, a list item by item. The syntax is that of JavaScript without lookaround and

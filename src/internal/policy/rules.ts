@@ -69,7 +69,7 @@ const compileRule = (path: string, rule: Rule, spend: Pattern.Budget): Result.Re
     const entries = rule.where === undefined ? [] : isMap(rule.where) ? [...rule.where] : Object.entries(rule.where)
     return {
       path,
-      fitsName: yield* named(`${path}.tool`, Pattern.glob(rule.tool, spend)),
+      fitsName: yield* named(`${path}.name`, Pattern.glob(rule.name, spend)),
       where: yield* all(
         entries.map(([argument, source]) =>
           Result.map(
