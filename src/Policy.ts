@@ -184,7 +184,7 @@ export {
    */
   shows,
   /**
-   * Asks a policy about a call of a skill outside of a run, as a server of tools does.
+   * Asks a policy, if there is one, and the skill itself about a call outside of a run, as a server of tools does.
    *
    * The policy is asked about the input as it was written and as the skill will receive it, because a schema may trim a
    * path or add a default. If the forms differ, the stricter decision wins. A policy that fails denies the call.

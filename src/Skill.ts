@@ -207,6 +207,11 @@ export interface AnySkill<out R = never> {
    */
   readonly normalize?: (input: JsonObject) => Effect.Effect<JsonObject, InvalidArguments, R>
   /**
+   * Returns why a person must approve a call of this input before it runs, or undefined. Fails like `call` if the input
+   * does not fit. Absent when no call needs an approval.
+   */
+  readonly needsApproval?: (input: JsonObject) => Effect.Effect<string | undefined, unknown, R>
+  /**
    * Returns the JSON form of a failure that fits the declared `failure` schema, and fails for any other. Absent without
    * such a schema.
    */
@@ -308,6 +313,15 @@ export interface Options<
   readonly source?: Source | undefined
 }
 
+/**
+ * Which calls of a skill a person must approve: all of them, or those for whose input a function returns true or the
+ * reason to ask.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Approval<Input> = "always" | ((input: Input) => boolean | string)
+
 export type { Output, SkillResult } from "./internal/skill/skillOutput.ts"
 
 /**
@@ -320,6 +334,9 @@ export type { Output, SkillResult } from "./internal/skill/skillOutput.ts"
  * `execute` may return text, media, `result(…)`, contents, a list of these, nothing (`Effect.void`, null) for an
  * empty result, or any other JSON. Texts in a list are joined; to return a list as JSON, wrap it in an object. Other
  * values fail with `SkillResultInvalid`.
+ *
+ * A call that `approval` selects waits for a person like one that a policy asks about (see `Policy.confirm`); a policy may
+ * be stricter.
  *
  * When `execute` fails, the model receives the message of the error, or its `_tag` without one. Errors of a
  * `Schema.TaggedError` class, and failures that fit the `failure` schema, are shown with their encoded fields. Causes
@@ -356,6 +373,8 @@ export function make<
     /** The Schema of its result, shown to programs that call it. The result is encoded as JSON. Default: any result. */
     readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
     readonly failure?: Schema.ConstraintCodec<F, unknown> | undefined
+    /** Which calls a person must approve. Default: none. */
+    readonly approval?: Approval<S["Type"]> | undefined
     readonly progress?: undefined
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
@@ -385,6 +404,8 @@ export function make<
     /** The Schema of its result, shown to programs that call it. The result is encoded as JSON. Default: any result. */
     readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
     readonly failure?: Schema.ConstraintCodec<F, unknown> | undefined
+    /** Which calls a person must approve. Default: none. */
+    readonly approval?: Approval<S["Type"]> | undefined
     /** The progress that the skill reports. Default: any JSON. */
     readonly progress: P
     readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K, P["Type"]>>) => Effect.Effect<A, E, R>
@@ -403,6 +424,7 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
   options: Options & {
     readonly input: S
     readonly output?: Schema.ConstraintCodec<A, unknown> | undefined
+    readonly approval?: Approval<S["Type"]> | undefined
     readonly execute: (
       input: S["Type"],
       context: CallScope & Settings.AnySettings & Reporting<unknown>
@@ -428,6 +450,7 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
     const result = options.execute(value, contextOf(scope))
     return encodeOutput === undefined ? result : Effect.flatMap(result, encodeOutput)
   }
+  const needsApproval = approvalOf(name, options.approval, decode)
   const skill = assemble<
     Name,
     S["Type"],
@@ -441,8 +464,12 @@ export function make<const Name extends string, S extends Schema.Constraint, A, 
     { decode: (params) => decode(params), encode },
     (params, scope) =>
       Effect.suspend(() => Effect.flatMapEager(decode(params, scope.dialect), (value) => execute(value, scope))),
-    // Input that cannot be encoded again stays as it was.
-    (params) => Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params))
+    {
+      // Input that cannot be encoded again stays as it was.
+      normalize: (params) =>
+        Effect.flatMap(decode(params), (value) => Effect.orElseSucceed(input.encode(value), () => params)),
+      ...(needsApproval === undefined ? {} : { needsApproval })
+    }
   )
   return output === undefined ? skill : Object.assign(skill, { output })
 }
@@ -547,6 +574,8 @@ export function dynamic<
   name: Name,
   options: Options<C, K> & {
     readonly inputSchema: JsonObject
+    /** Which calls a person must approve. Default: none. */
+    readonly approval?: Approval<JsonObject> | undefined
     readonly execute: (input: JsonObject, context: NoInfer<SkillContext<C, K>>) => Effect.Effect<A, E, R>
   }
 ): Made<Name, JsonObject, A, R, unknown, never>
@@ -554,6 +583,7 @@ export function dynamic<const Name extends string, A, E, R>(
   name: Name,
   options: Options & {
     readonly inputSchema: JsonObject
+    readonly approval?: Approval<JsonObject> | undefined
     readonly execute: (
       input: JsonObject,
       context: CallScope & Settings.AnySettings & Reporting<unknown>
@@ -562,8 +592,14 @@ export function dynamic<const Name extends string, A, E, R>(
 ): Made<Name, JsonObject, A, R, unknown, never> {
   const contextOf = contexts(name, options)
   const same = { decode: Effect.succeed<JsonObject>, encode: Effect.succeed<JsonObject> }
-  return assemble(name, options, Input.fromJsonSchema(options.inputSchema), same, (params, scope) =>
-    Effect.suspend(() => options.execute(params, contextOf(scope)))
+  const needsApproval = approvalOf(name, options.approval, same.decode)
+  return assemble(
+    name,
+    options,
+    Input.fromJsonSchema(options.inputSchema),
+    same,
+    (params, scope) => Effect.suspend(() => options.execute(params, contextOf(scope))),
+    needsApproval === undefined ? {} : { needsApproval }
   )
 }
 
@@ -680,6 +716,22 @@ const contexts = (
 
 const unheard = () => Effect.void
 
+/** Returns the reason to ask a person about an input. */
+const approvalOf = <I, E, R>(
+  name: string,
+  given: Approval<I> | undefined,
+  decode: (params: JsonObject) => Effect.Effect<I, E, R>
+): ((params: JsonObject) => Effect.Effect<string | undefined, E, R>) | undefined => {
+  if (given === undefined) return undefined
+  const usual = `'${name}' has to be approved`
+  if (given === "always") return () => Effect.succeed(usual)
+  return (params) =>
+    Effect.map(decode(params), (input) => {
+      const asked = given(input)
+      return typeof asked === "string" ? asked : asked ? usual : undefined
+    })
+}
+
 /** Builds a skill from its options, its input and its call. Defaults are the most cautious choices. */
 const assemble = <Name extends string, I, A, R, D>(
   name: Name,
@@ -687,7 +739,7 @@ const assemble = <Name extends string, I, A, R, D>(
   input: Input.Input,
   { decode, encode }: Pick<Made<Name, I, A, R, never, D>, "decode" | "encode">,
   call: AnySkill<R>["call"],
-  normalize?: AnySkill<R>["normalize"]
+  more: Pick<AnySkill<R>, "needsApproval" | "normalize"> = {}
 ): Made<Name, I, A, R, never, D> => {
   const listing = Input.lazy(() => listingOf(name, options, input))
   const effects = options.effects ?? "write"
@@ -720,7 +772,7 @@ const assemble = <Name extends string, I, A, R, D>(
     parameters: input.parameters,
     decode,
     encode,
-    ...(normalize === undefined ? {} : { normalize }),
+    ...more,
     ...(options.failure === undefined ? {} : { failure: options.failure, encodeFailure: encoder(options.failure) }),
     call
   }

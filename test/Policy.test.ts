@@ -51,6 +51,64 @@ describe("Policy.for", () => {
   )
 })
 
+describe("the approval of a skill", () => {
+  const paid: Array<number> = []
+  const pay = Skill.make("pay", {
+    description: "Pays",
+    input: Schema.Struct({ amount: Schema.FiniteFromString }),
+    approval: ({ amount }) => amount > 100 && `${amount} is much`,
+    execute: ({ amount }) => Effect.sync(() => `paid ${paid.push(amount)}`)
+  })
+  const live = (...skills: ReadonlyArray<Skill.AnySkill>) =>
+    Kernel.layerNoProvider.pipe(Layer.provideMerge(ports(...skills)))
+  const asking = (input: string) =>
+    MockProvider.make(`<block type="command" name="pay">${input}</block>`, "<final>ok</final>")
+
+  it.effect("asks a person about the calls that it selects by their decoded input", () =>
+    Effect.gen(function* () {
+      const agent = Agent.make({ instructions: "", model: "m", skills: [pay] })
+      yield* Kernel.run(agent, "?", { provider: asking('{"amount": "100"}') })
+      assert.deepStrictEqual(paid, [100])
+      const provider = asking('{"amount": "101"}')
+      yield* Effect.flip(Kernel.run(agent, "?", { provider, runId: "r" }))
+      const [question] = yield* Kernel.questions("r")
+      assert.deepInclude(question, { name: "pay", reason: "101 is much" })
+      assert.deepStrictEqual(paid, [100])
+      const answers = [{ callId: question?.callId ?? "", approved: true }]
+      const { text } = yield* Kernel.resume(agent, "r", { provider, answers })
+      assert.deepStrictEqual([text, paid], ["ok", [100, 101]])
+    }).pipe(Effect.provide(live()))
+  )
+
+  it.effect("is asked for each call with always, unless a policy denies it, and a failing function denies", () => {
+    const always = Skill.dynamic("pay", {
+      description: "",
+      inputSchema: { type: "object" },
+      approval: "always",
+      execute: () => Effect.succeed("paid")
+    })
+    const broken = Skill.make("pay", {
+      description: "",
+      input: Schema.Struct({}),
+      approval: () => {
+        throw new Error("bug")
+      },
+      execute: () => Effect.succeed("paid")
+    })
+    const run = (skill: Skill.AnySkill) =>
+      Kernel.run(Agent.make({ instructions: "", model: "m", skills: [skill] }), "?", { provider: asking("{}") })
+    return Effect.gen(function* () {
+      assert.strictEqual((yield* Effect.flip(run(always)))._tag, "RunPaused")
+      const denied = yield* Effect.provide(run(always), Policy.layerRules({ deny: [{ name: "pay", reason: "no" }] }))
+      const failed = yield* run(broken)
+      assert.deepStrictEqual(
+        [...denied.calls, ...failed.calls].map(({ error }) => error),
+        ["no", "policy_error"]
+      )
+    }).pipe(Effect.provide(live()))
+  })
+})
+
 describe("Policy.rules", () => {
   it("checks deny before confirm and confirm before allow, with the reason of the first match (AC-19)", () => {
     const given: Policy.Rules = {

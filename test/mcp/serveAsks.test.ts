@@ -194,6 +194,25 @@ describe("A server of skills", () => {
         return yield* body(yield* client(yield* McpServe.http(), reply))
       }).pipe(Effect.provide(Layer.merge(skills, careful)))
 
+    it.live("if the skill itself demands it", () =>
+      Effect.gen(function* () {
+        const { asked, call } = yield* client(yield* McpServe.http(), () => ({ action: "decline" }))
+        assert.include(yield* call("pay"), "it was not confirmed")
+        assert.include(asked[0], "'pay' has to be approved: pay {}")
+      }).pipe(
+        Effect.provide(
+          SkillRegistry.layer(
+            Skill.make("pay", {
+              description: "Pays",
+              input: Schema.Struct({}),
+              approval: "always",
+              execute: () => Effect.succeed("paid")
+            })
+          )
+        )
+      )
+    )
+
     it.live("and runs the call when it is confirmed", () =>
       served(seat, ({ asked, call }) =>
         Effect.gen(function* () {

@@ -29,9 +29,17 @@ import { effectsOf } from "../policy/callEffects.ts"
 
 // ---------------------------------------------------------------- all calls
 
-/** Returns whether a hook or a policy reviews all calls of a reply together. */
-export const isReviewed = ({ hooks, policy }: Run): boolean =>
-  hooks.onToolCallsStarted !== undefined || policy !== undefined
+/** Returns whether a hook, a policy or an approval of a skill reviews all calls of a reply together. */
+export const isReviewed = (run: Run): boolean =>
+  run.hooks.onToolCallsStarted !== undefined ||
+  run.policy !== undefined ||
+  currentTurn(run).pending.some((call) => mayNeedApproval(run, call))
+
+/** Returns whether a call may need the approval that its skill demands. */
+const mayNeedApproval = (run: Run, call: Call): boolean => {
+  const name = call.kind === "skill" ? call.name : attempt(() => skillCallOf(run, call)?.name, undefined)
+  return Option.exists(run.skills.find(name ?? ""), ({ needsApproval }) => needsApproval !== undefined)
+}
 
 /**
  * Opens the calls of a reply. A hook can change them, and a policy can deny them or require confirmation by a person,
@@ -52,7 +60,7 @@ export const reviewAll = Effect.fnUntraced(function* (run: Run): Effect.fn.Retur
   }
   const questions: Array<Question> = []
   const decisions: Array<PolicyDecision> = []
-  if (run.policy !== undefined) {
+  if (run.policy !== undefined || calls.some((call) => mayNeedApproval(run, call))) {
     yield* flush(run)
     const judged: Array<Call> = []
     for (const call of calls) {
@@ -133,15 +141,14 @@ interface Judgement {
 }
 
 /**
- * Asks the policy about a call. A policy that fails denies it. Builtins, faulty calls and tasks are not judged; the
+ * Asks the policy, and a skill with an `approval`, about a call. A policy that fails denies it. Builtins, faulty calls and tasks are not judged; the
  * calls inside a task are. Calls of agents and transfers are judged by the name of the agent. A protocol call that
  * stands for a skill is judged as both, and the stricter decision applies.
  */
 const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
   const { policy } = run
-  if (policy === undefined || call.fault !== undefined || call.kind === "builtin" || call.kind === "task") {
-    return Effect.succeed({ call })
-  }
+  if (call.fault !== undefined || call.kind === "builtin" || call.kind === "task") return Effect.succeed({ call })
+  if (policy === undefined && !mayNeedApproval(run, call)) return Effect.succeed({ call })
   const authorize = (candidate: Call): Effect.Effect<Decision, unknown> => {
     const { callId, input, kind, name } = candidate
     const effects = effectsOf(run, candidate)
@@ -149,11 +156,15 @@ const judge = (run: Run, call: Call): Effect.Effect<Judgement> => {
     // A call by an earlier name of its skill is judged by the name that rules know now.
     const policyCall = { ...policyScope(run), callId, name: skill?.name ?? name ?? "", kind, input, effects }
     const asked =
-      skill === undefined ? askPolicy(policy, policyCall) : askAboutSkill(policy, policyCall, skill, run.limits)
+      skill !== undefined
+        ? askAboutSkill(policy, policyCall, skill, run.limits)
+        : policy === undefined
+          ? Effect.succeed(Policy.allowed)
+          : askPolicy(policy, policyCall)
     return Effect.map(asked, (decision) =>
       withRule(
         decision,
-        attempt(() => policy.ruleOf?.(policyCall), undefined)
+        attempt(() => policy?.ruleOf?.(policyCall), undefined)
       )
     )
   }

@@ -153,13 +153,37 @@ export const effectOf = <A, E, R>(given: Effect.Effect<A, E, R>): Effect.Effect<
   Effect.isEffect(given) ? given : Effect.die("no effect")
 
 /**
- * Asks a policy about a call of a skill, with the input as the model wrote it and as the skill will receive it. A
- * schema may trim a path or add a default, so rules apply to both forms.
+ * Asks a policy and the skill itself about a call of it. The stricter decision wins.
  *
- * If the forms differ, the stricter decision wins. Invalid input keeps the decision about its written form, but a
+ * The policy is asked about the input as the model wrote it and as the skill will receive it. A schema may trim a path or
+ * add a default, so rules apply to both forms. Invalid input keeps the decision about its written form, but a
  * confirmation becomes a denial. Input that cannot be decoded in time is denied.
  */
 export const askAboutSkill = (
+  policy: PolicyShape | undefined,
+  call: PolicyCall,
+  skill: AnySkill,
+  limits: Limits
+): Effect.Effect<Decision> => {
+  const byPolicy = policy === undefined ? Effect.succeed(allowed) : askAboutForms(policy, call, skill, limits)
+  return skill.needsApproval === undefined
+    ? byPolicy
+    : Effect.zipWith(byPolicy, askSkill(skill, call, limits), stricter)
+}
+
+/** Asks a skill whether a person must approve a call. The skill itself rejects an input that does not fit. */
+const askSkill = (skill: AnySkill, { input, name }: PolicyCall, { skillTimeout }: Limits): Effect.Effect<Decision> => {
+  const { needsApproval, timeout = skillTimeout } = skill
+  if (needsApproval === undefined) return Effect.succeed(allowed)
+  const late = denied(`The arguments of skill '${name}' could not be read in time.`)
+  const asked = Effect.matchEager(needsApproval(paramsOf(skill, input)), {
+    onFailure: (): Decision => allowed,
+    onSuccess: (reason): Decision => (reason === undefined ? allowed : { _tag: "Confirm", reason, rule: "approval" })
+  })
+  return decided(Effect.suspend(() => inTime(asked, timeout, () => Effect.succeed(late))))
+}
+
+const askAboutForms = (
   policy: PolicyShape,
   call: PolicyCall,
   skill: AnySkill,
@@ -186,6 +210,8 @@ export const askAboutSkill = (
   })
 
 const rank = { Allowed: 0, Confirm: 1, Denied: 2 }
+
+const allowed: Decision = { _tag: "Allowed" }
 
 const refused: Decision = { _tag: "Denied", reason: "policy_error" }
 

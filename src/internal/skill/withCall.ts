@@ -13,20 +13,20 @@ export const closedSkill = <R>(
   provide: <A, E>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E>,
   source: Source = skill.source
 ): AnySkill => {
-  const { normalize } = skill
+  const { needsApproval, normalize } = skill
   const calls = {
     call: (input: JsonObject, scope: CallScope) => provide(skill.call(input, scope)),
-    ...(normalize === undefined ? {} : { normalize: (input: JsonObject) => provide(normalize(input)) })
+    ...(normalize === undefined ? {} : { normalize: (input: JsonObject) => provide(normalize(input)) }),
+    ...(needsApproval === undefined ? {} : { needsApproval: (input: JsonObject) => provide(needsApproval(input)) })
   }
   return withCall(skill, calls, source)
 }
 
-/** Returns the same skill with another `call` and `normalize`, and optionally another source. */
-export const withCall = (
-  skill: AnySkill<unknown>,
-  calls: Pick<AnySkill, "call" | "normalize">,
-  source: Source = skill.source
-): AnySkill => new CalledSkill(skill, calls, source)
+/** Returns the same skill with other functions that need its services, and optionally another source. */
+export const withCall = (skill: AnySkill<unknown>, calls: Calls, source: Source = skill.source): AnySkill =>
+  new CalledSkill(skill, calls, source)
+
+type Calls = Pick<AnySkill, "call" | "normalize" | "needsApproval">
 
 /** Its getters are those of a class: each run closes over its skills, and a getter of an object would keep the run. */
 class CalledSkill implements AnySkill {
@@ -42,11 +42,12 @@ class CalledSkill implements AnySkill {
   declare readonly timeout?: Duration.Duration
   declare readonly hosted?: NonNullable<AnySkill["hosted"]>
   declare readonly normalize?: NonNullable<AnySkill["normalize"]>
+  declare readonly needsApproval?: NonNullable<AnySkill["needsApproval"]>
   declare readonly encodeFailure?: NonNullable<AnySkill["encodeFailure"]>
   readonly parameters: AnySkill["parameters"]
   readonly call: AnySkill["call"]
 
-  constructor(skill: AnySkill<unknown>, { call, normalize }: Pick<AnySkill, "call" | "normalize">, source: Source) {
+  constructor(skill: AnySkill<unknown>, { needsApproval, call, normalize }: Calls, source: Source) {
     this.#skill = skill
     this.name = skill.name
     this.description = skill.description
@@ -59,6 +60,7 @@ class CalledSkill implements AnySkill {
     if (skill.timeout !== undefined) this.timeout = skill.timeout
     if (skill.hosted !== undefined) this.hosted = skill.hosted
     if (normalize !== undefined) this.normalize = normalize
+    if (needsApproval !== undefined) this.needsApproval = needsApproval
     if (skill.encodeFailure !== undefined) this.encodeFailure = skill.encodeFailure
     this.parameters = skill.parameters
     this.call = call

@@ -177,7 +177,7 @@ const call = (registry: SkillRegistry["Service"], server: McpServer["Service"], 
     const callId = `mcp_${(yield* Random.nextInt) >>> 0}_${(yield* Random.nextInt) >>> 0}`
     const policy = yield* Policy.current
     const asked = { ...scopeOf(callId), callId, name, kind: "skill", input, effects: skill.effects } as const
-    const decision = policy === undefined ? Policy.allowed : yield* Policy.askAboutSkill(policy, asked, skill, limits)
+    const decision = yield* Policy.askAboutSkill(policy, asked, skill, limits)
     if (decision._tag === "Denied") return failed(decision.reason)
     if (decision._tag === "Confirm") {
       if (asks.ask === undefined) return failed(`${decision.reason} (a person has to confirm this, and none is here)`)
