@@ -1,6 +1,7 @@
 /**
  * A connection between processes that can be cut in silence: what is sent meanwhile arrives when it is healed, and
- * neither side learns that the other is out of reach.
+ * neither side learns that the other is out of reach. An end of one side arrives when it is healed, too, as a reset does
+ * in a network: a connection that nobody would ever answer holds a process for ever.
  */
 import { connect, createServer, type Socket } from "node:net"
 
@@ -28,9 +29,10 @@ export const open = (to: number): Promise<Link> => {
     const pair = [from, there] as const
     pairs.add(pair)
     const over = () => {
-      pairs.delete(pair)
       // The end of one side does not pass a link that is cut either.
-      if (!isCut) pair.forEach((socket) => socket.destroy())
+      if (isCut) return
+      pairs.delete(pair)
+      pair.forEach((socket) => socket.destroy())
     }
     for (const socket of pair) socket.on("error", over).on("close", over)
     if (isCut) hold(pair)
@@ -47,7 +49,13 @@ export const open = (to: number): Promise<Link> => {
         },
         heal: () => {
           isCut = false
-          pairs.forEach(pass)
+          for (const pair of pairs) {
+            if (pair.every((socket) => !socket.destroyed)) pass(pair)
+            else {
+              pairs.delete(pair)
+              pair.forEach((socket) => socket.destroy())
+            }
+          }
         },
         close: () => {
           server.close()

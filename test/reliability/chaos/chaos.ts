@@ -159,7 +159,14 @@ const judged = async ({ services, submitted }: Chaos, calls: ReadonlyMap<string,
       const status = Option.getOrUndefined(head)?.status
       const isWhole = records.every(({ revision }, index) => revision === index + 1)
       const error = status?.type === "failed" ? status.error.tag : undefined
-      return judge({ runId, status: status?.type, error, isWhole, calls: calls.get(runId) ?? [] })
+      return judge({
+        runId,
+        status: status?.type,
+        error,
+        isWhole,
+        records: records.length,
+        calls: calls.get(runId) ?? []
+      })
     })
   return (await Effect.runPromise(Effect.forEach(submitted, one, { concurrency: 8 }))).flat()
 }
@@ -200,6 +207,7 @@ const make = Effect.fnUntraced(function* ({ faultEvery = 2_000, kind, planted, s
     server,
     url: urlAt(server.port),
     slots,
+    stopped: new Set(),
     lease,
     random: randomOf(seed),
     nextVersion: () => void version++,

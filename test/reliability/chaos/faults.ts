@@ -13,6 +13,8 @@ export interface World {
   readonly server: Postgres.Server
   readonly url: string
   readonly slots: ReadonlyArray<Slot>
+  /** Processes that are stopped now. */
+  readonly stopped: Set<Running>
   readonly lease: number
   readonly random: () => number
   /** Gives processes that start from now on the next version. */
@@ -41,11 +43,14 @@ const killed: Fault = async (world) => {
 
 const stopped: Fault = async (world) => {
   const victim = victimOf(world)
-  world.note(`stops ${victim?.name}`)
-  victim?.signal("SIGSTOP")
+  if (victim === undefined || world.stopped.has(victim)) return
+  world.note(`stops ${victim.name}`)
+  world.stopped.add(victim)
+  victim.signal("SIGSTOP")
   await whileOf(world)
-  victim?.signal("SIGCONT")
-  world.note(`continues ${victim?.name}`)
+  victim.signal("SIGCONT")
+  world.stopped.delete(victim)
+  world.note(`continues ${victim.name}`)
 }
 
 const cutOff: Fault = async (world) => {
@@ -59,19 +64,27 @@ const cutOff: Fault = async (world) => {
   world.note(`heals ${which}`)
 }
 
-/** Ends a process by SIGTERM, which may take 10 s at most, and waits for the next one. */
-const replaced = async ({ findings, note }: World, slot: Slot): Promise<void> => {
+/** Waits until a process has ended. Returns whether it ended in time, not counting the time that it is stopped. */
+const endedWithin = async (running: Running, stopped: ReadonlySet<Running>, ms: number): Promise<boolean> => {
+  let hasEnded = false
+  void running.ended.then(() => (hasEnded = true))
+  for (let left = ms; left > 0 && !hasEnded; left -= stopped.has(running) ? 0 : 100) await sleep(100)
+  return hasEnded
+}
+
+/** Ends a process by SIGTERM, and waits for the next one. */
+const replaced = async ({ findings, note, stopped }: World, slot: Slot): Promise<void> => {
   const running = slot.now()
   if (running === undefined) return
   note(`ends ${running.name}`)
   running.signal("SIGTERM")
-  const late = sleep(15_000, true, { ref: false })
-  if (await Promise.race([running.ended.then(() => false), late])) {
+  if (await endedWithin(running, stopped, 15_000)) note(`${running.name} has ended`)
+  else {
     findings.push(`stuck: ${running.name} did not end after SIGTERM`)
     running.signal("SIGUSR2")
     await sleep(500)
     running.signal("SIGKILL")
-  } else note(`${running.name} has ended`)
+  }
   for (let beat = 0; slot.now() === undefined && beat < 200; beat++) await sleep(50)
 }
 

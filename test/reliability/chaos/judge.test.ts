@@ -1,7 +1,7 @@
 import { assert, describe, it } from "vitest"
 import { type Found, judge } from "./judge.ts"
 
-const paid: Found = { runId: "pay1", status: "completed", isWhole: true, calls: ["a", "b", "c", "d"] }
+const paid: Found = { runId: "pay1", status: "completed", isWhole: true, records: 48, calls: ["a", "b", "c", "d"] }
 
 const rulesOf = (found: Partial<Found>) => judge({ ...paid, ...found }).map((finding) => finding.split(":")[0])
 
@@ -34,6 +34,8 @@ describe("the judge of the chaos", () => {
 
   it("wants a run of an agent that no process has to wait", () => {
     assert.deepStrictEqual(rulesOf({ runId: "nobody1", calls: [], status: "queued" }), [])
+    assert.deepStrictEqual(rulesOf({ runId: "nobody1", calls: [], status: "running", records: 1 }), [])
+    assert.deepStrictEqual(rulesOf({ runId: "nobody1", calls: [], status: "running", records: 2 }), ["nothing_lost"])
     assert.deepStrictEqual(rulesOf({ runId: "nobody1", calls: [], status: "failed" }), ["nothing_lost"])
   })
 })

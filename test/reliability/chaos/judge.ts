@@ -10,8 +10,9 @@ export interface Found {
   readonly status: string | undefined
   /** The tag of the error that it failed with. */
   readonly error?: string | undefined
-  /** Whether its records follow each other without a gap. */
+  /** Whether its records follow each other without a gap, and how many there are. */
   readonly isWhole: boolean
+  readonly records: number
   /** The calls that it entered, in order. */
   readonly calls: ReadonlyArray<string>
 }
@@ -27,9 +28,13 @@ export const judge = (found: Found): ReadonlyArray<string> => {
         ? gap
         : [...gap, `set_apart: ${found.runId} is ${found.status} (${found.error})`]
     case "nobody":
-      return found.status === "queued" ? gap : [...gap, `nothing_lost: ${found.runId} is ${found.status}`]
+      return isWaiting(found) ? gap : [...gap, `nothing_lost: ${found.runId} is ${found.status}`]
   }
 }
+
+/** Returns whether a run waits for a process with its agent: queued, or stored and not offered because its client lost the store. */
+const isWaiting = ({ records, status }: Found): boolean =>
+  status === "queued" || (status === "running" && records === 1)
 
 const judgeInnocent = ({ calls, error, runId, status }: Found): ReadonlyArray<string> => {
   const once = new Set(calls)
