@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Option, Queue, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
   Agent,
@@ -135,6 +135,28 @@ describe("RunDriver", () => {
       yield* TestClock.adjust("1 minute")
       assert.deepStrictEqual(yield* Fiber.join(driven), { _tag: "AtRest" })
       assert.deepStrictEqual(seen, [0, 1])
+      assert.strictEqual(Option.getOrThrow(yield* store.head("r")).status.type, "completed")
+    })
+  )
+
+  it.effect("does not blame a run for attempts that ended as their processes shut down", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const retry = Schedule.upTo(Schedule.spaced("1 second"), { times: 2 })
+      const own = yield* Layer.build(process(store))
+      const slow = yield* Layer.build(process(store, undefined, waiting(yield* Deferred.make<void>())))
+      yield* Effect.provideContext(submit("r"), own)
+      for (let rollout = 0; rollout < 6; rollout++) {
+        const driver = yield* Effect.provideContext(given({ retry, workerId: `pod-${rollout}` }), slow)
+        const driven = yield* Effect.forkChild(driver.drive("r", always))
+        yield* TestClock.adjust("5 seconds")
+        const ended = yield* Effect.forkChild(Fiber.interrupt(driven))
+        yield* TestClock.adjust("10 seconds")
+        yield* Fiber.join(ended)
+      }
+      const driver = yield* Effect.provideContext(given({ retry }), own)
+      assert.deepStrictEqual(yield* driver.next(Option.getOrThrow(yield* store.head("r"))), { _tag: "Attempt" })
+      assert.deepStrictEqual(yield* driver.drive("r", always), { _tag: "AtRest" })
       assert.strictEqual(Option.getOrThrow(yield* store.head("r")).status.type, "completed")
     })
   )

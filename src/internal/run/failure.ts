@@ -15,6 +15,7 @@ import { take } from "../../kit/snapshot.ts"
 import { ask, hookArgs } from "./askHooks.ts"
 import { commit, flush, record } from "./commit.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
+import { turnLog } from "../state/state.ts"
 import { type Run, noDelta } from "./run.ts"
 import { afterCancellation, cancellationOf, storeLateExpense } from "./cancel.ts"
 
@@ -30,7 +31,7 @@ export const stopped = Effect.fnUntraced(function* <E extends KernelError>(
   cause: Cause.Cause<E>
 ): Effect.fn.Return<never, E | RunCancelled | FlushError> {
   if (Cause.hasInterruptsOnly(cause)) {
-    recordSpent(run)
+    recordRelease(run)
     yield* Effect.ignore(Effect.catchTag(flush(run), "ConcurrentAppendError", () => storeLateExpense(run)))
     return yield* Effect.failCause(cause)
   }
@@ -53,7 +54,7 @@ export const stopped = Effect.fnUntraced(function* <E extends KernelError>(
     // A stop from outside is not a failure. The run stays where it is.
     case "CancellationError":
     case "DeadlineExceeded":
-      recordSpent(run)
+      recordRelease(run)
       yield* flush(run)
       break
     case "MiddlewareTermination": {
@@ -85,9 +86,14 @@ const soundIn = (cause: Cause.Cause<unknown>): KernelError | undefined => {
   return isSound(error) ? error : undefined
 }
 
-/** Records the usage of a reply that was cut off if no other record will carry it. */
-const recordSpent = (run: Run): void => {
-  if (run.next.spent !== undefined) commit(run, "phase", [], noDelta)
+/**
+ * Records that a process gives up a run as it shuts down, so that the resume without progress does not count as a crash.
+ * Records the usage of a reply that was cut off if no other record will carry it.
+ */
+const recordRelease = (run: Run): void => {
+  const isReleased = run.state.depth === 0 && run.stop?.()?._tag === "CancellationError"
+  if (isReleased && turnLog(run.state).length === run.turnsBefore) commit(run, "phase", [], { released: true })
+  else if (run.next.spent !== undefined) commit(run, "phase", [], noDelta)
 }
 
 const recordFailure = Effect.fnUntraced(function* (run: Run, error: ErrorInfo) {

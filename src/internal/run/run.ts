@@ -66,7 +66,7 @@ import { perObject } from "../../kit/perObject.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import type { LiveTree, Underway } from "../../store-kit/internal/liveTree.ts"
 import * as PromptCache from "../prompt/promptCache.ts"
-import { State, callerScope } from "../state/state.ts"
+import { State, callerScope, turnLog } from "../state/state.ts"
 import type { FlushError } from "../../store-kit/internal/storeGuard.ts"
 import { type IsUsed, usedIds } from "../words/ids.ts"
 import type { Reports } from "./reports.ts"
@@ -226,6 +226,8 @@ export interface Run extends Environment {
   /** Records that are not stored yet, and the events to publish once they are stored. */
   records: Array<RunRecord>
   events: Array<RunEvent>
+  /** The number of turns that were complete before this process had the run. */
+  readonly turnsBefore: number
   /** The revision up to which events are published. */
   published: number
   /** The reply under way. */
@@ -290,6 +292,7 @@ export const makeRun = (environment: Environment, state: RunState, output: unkno
   next: noDelta,
   records: [],
   events: [],
+  turnsBefore: turnLog(state).length,
   published: state.revision,
   reply: undefined,
   reports: undefined,

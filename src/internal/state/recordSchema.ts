@@ -180,6 +180,8 @@ export const delta = perObject((content: ContentCodec) => {
     asked: Schema.optionalKey(Schema.Array(question())),
     /** A driver resumed the run after a crash, with no other such run in its process: its next crash is its own. */
     alone: Schema.optionalKey(Schema.Boolean),
+    /** The process of a driver gave the run up in order, as it shuts down: the last resume was no crash. */
+    released: Schema.optionalKey(Schema.Boolean),
     /** The version of the agent that resumed the run, if it is not the one that the run was started with. */
     version: Schema.optionalKey(Schema.String),
     /** The agent that resumed the run of another one, and why. */

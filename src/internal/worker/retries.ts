@@ -27,8 +27,9 @@ type Patience =
  * Decides whether a run may be attempted.
  *
  * Attempts are counted from the journal, so all processes agree. They are the resumes since the run or one of its tasks
- * last made progress, or since the run paused or was answered by a person. Crashes that may be those of a neighbour count
- * as one: after a crash, suspects are attempted one by one, and only such attempts count each.
+ * last made progress, or since the run paused or was answered by a person, except those that a process gave up in order
+ * as it shut down. Crashes that may be those of a neighbour count as one: after a crash, suspects are attempted one by
+ * one, and only such attempts count each.
  */
 export const patience = Effect.fnUntraced(function* (
   store: RunStore["Service"],
@@ -41,6 +42,7 @@ export const patience = Effect.fnUntraced(function* (
   for (const record of records) {
     if (record.events.some(isProgress) || isPause(record) || record.delta.answers !== undefined) resumes = []
     else if (record.op === "resume") resumes.push({ at: record.createdAt, isAlone: record.delta.alone === true })
+    else if (record.delta.released === true) resumes.pop()
   }
   // With few attempts the tasks need not be read.
   if (resumes.length > 1) {
