@@ -22,6 +22,7 @@ import * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
 import { byName } from "../Agent.ts"
+import { closedInTime } from "../kit/closedInTime.ts"
 import { Kernel } from "../Kernel.ts"
 import { RunStore } from "../RunStore.ts"
 import * as RunDriver from "../RunDriver.ts"
@@ -78,7 +79,7 @@ type Given<A extends RunDriver.Runnable<unknown>, R> = Options<RunDriver.Service
  * @example
  * const Client = ClusterKernel.layerClient.pipe(
  *   Layer.provide([KernelLive, ClusterNode.layerClient()]),
- *   Layer.provide(PgClient.layer({ url }))
+ *   Layer.provide(PgRunStore.layerSqlClient({ url }))
  * )
  *
  * @category layers
@@ -108,7 +109,7 @@ export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStor
  * @example
  * const Runner = ClusterKernel.layer({ agents: [writer] }).pipe(
  *   Layer.provide([KernelLive, ClusterNode.layer({ host: "10.0.0.5", port: 34431 })]),
- *   Layer.provide(PgClient.layer({ url }))
+ *   Layer.provide(PgRunStore.layerSqlClient({ url }))
  * )
  *
  * @category layers
@@ -117,7 +118,11 @@ export const layerClient: Layer.Layer<Kernel | RunStore, never, Kernel | RunStor
 export const layer = <A extends RunDriver.Runnable<unknown>, R = never>(
   options: Given<A, R>
 ): Layer.Layer<Kernel | RunStore, never, Kernel | RunStore | Sharding | MessageStorage | RunDriver.Services<A> | R> =>
-  Layer.merge(layerClient, runner<RunDriver.Services<A> | R>(options))
+  Layer.unwrap(
+    Effect.map(NodeLimits, ({ lockExpiration }) =>
+      closedInTime(Layer.merge(layerClient, runner<RunDriver.Services<A> | R>(options)), "a runner", lockExpiration)
+    )
+  )
 
 // ---------------------------------------------------------------- making
 

@@ -30,6 +30,7 @@ import * as RpcSerialization from "effect/rpc/RpcSerialization"
 import { Socket } from "effect/socket/Socket"
 import type { SocketServerError } from "effect/socket/SocketServer"
 import { SqlClient } from "effect/sql/SqlClient"
+import { closedInTime } from "../kit/closedInTime.ts"
 import { layerFor } from "../kit/layerFor.ts"
 import { NodeLimits } from "./internal/nodeLimits.ts"
 import * as ShardLocks from "./internal/shardLocks.ts"
@@ -101,7 +102,7 @@ export interface Options extends ClientOptions {
  * @since 0.1.0
  */
 export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> =>
-  perDatabase(() => runner(options))
+  perDatabase(options, () => runner(options))
 
 /**
  * Makes this process a client of the cluster in the database in context. It listens on no port.
@@ -110,16 +111,27 @@ export const layer = (options: Options): Layer.Layer<Sharding | MessageStorage, 
  * @since 0.1.0
  */
 export const layerClient = (options: ClientOptions = {}): Layer.Layer<Sharding | MessageStorage, never, SqlClient> =>
-  perDatabase(() => client(options))
+  perDatabase(options, () => client(options))
 
 // ---------------------------------------------------------------- parts
 
 /**
  * Builds a layer once for each database. Effect's layers of a cluster are constants, which one program builds once, so
- * each database gets its own.
+ * each database gets its own. It closes within half the time after which its locks expire anyway.
  */
-const perDatabase = <A, E>(make: () => Layer.Layer<A, E, SqlClient>): Layer.Layer<A, E, SqlClient> =>
-  layerFor(SqlClient, () => Layer.suspend(() => Layer.fresh(make())))
+const perDatabase = <A, E>(
+  options: ClientOptions,
+  make: () => Layer.Layer<A, E, SqlClient>
+): Layer.Layer<A, E, SqlClient> => {
+  const limit = Duration.times(lockExpirationOf(options), 0.5)
+  return layerFor(SqlClient, () =>
+    closedInTime(
+      Layer.suspend(() => Layer.fresh(make())),
+      "a node of a cluster",
+      limit
+    )
+  )
+}
 
 const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, SocketServerError, SqlClient> => {
   const { health = "ping", host, listenHost = host, listenPort = options.port, maxRuns = 10_000, port } = options

@@ -18,6 +18,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as SqlClient from "effect/sql/SqlClient"
 import * as Stream from "effect/Stream"
+import { closedInTime } from "../kit/closedInTime.ts"
 import { RunStore, type StoreError } from "../RunStore.ts"
 import { failed } from "./internal/sqlFault.ts"
 import * as Postgres from "./internal/postgres.ts"
@@ -64,7 +65,30 @@ export const withPassword: (url: Redacted.Redacted) => Effect.Effect<Redacted.Re
  * @since 0.1.0
  */
 export const layer = (options: Options): Layer.Layer<RunStore, StoreError> =>
-  Layer.effect(RunStore, make(options)).pipe(Layer.provide(Reactivity.layer))
+  closedInTime(
+    Layer.effect(RunStore, make(options)).pipe(Layer.provide(Reactivity.layer)),
+    "a store in PostgreSQL",
+    "2 seconds"
+  )
+
+/**
+ * A client of a PostgreSQL database for `ClusterNode`, and for statements of your own. Each statement has a time limit,
+ * after which its connection is closed, and the client closes in time: a database that is cut off silently holds no
+ * process.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerSqlClient = (
+  options: Pick<Options, "url" | "maxConnections">
+): Layer.Layer<SqlClient.SqlClient, StoreError> =>
+  closedInTime(
+    Layer.effect(SqlClient.SqlClient, Postgres.make(options, { listening: 0, usual: 10 })).pipe(
+      Layer.provide(Reactivity.layer)
+    ),
+    "a client of PostgreSQL",
+    "2 seconds"
+  )
 
 /** Says that announcements may have been lost. */
 const lost = Stream.succeed({ payload: "" })

@@ -4,7 +4,6 @@
  * Its one argument is a `Side` as JSON. It prints `ready` when it works, and SIGTERM ends it. Each call is noted in a ledger
  * before it does anything; a resume learns from it which calls in flight were entered.
  */
-import * as PgClient from "@effect/sql-pg/PgClient"
 import { Cause, Effect, Exit, Layer, Logger, Redacted, References, Schedule } from "effect"
 import { Content, type Kernel, RunStore, RunWorker } from "kernai"
 import { ClusterKernel, ClusterNode } from "kernai/cluster"
@@ -94,7 +93,7 @@ const runner = (side: Side) =>
         joinDelay: 500
       })
     ]),
-    Layer.provide(PgClient.layer({ url: Redacted.make(side.url) }))
+    Layer.provide(Layer.orDie(PgRunStore.layerSqlClient({ url: Redacted.make(side.url) })))
   )
 
 const main = (side: Side): Effect.Effect<never, unknown> => {
@@ -120,7 +119,7 @@ const fiber = main(side).pipe(
   Effect.provideService(References.MinimumLogLevel, "Debug"),
   Effect.runFork
 )
-process.once("SIGTERM", () => {
+process.on("SIGTERM", () => {
   note("SIGTERM")
   fiber.interruptUnsafe()
 })
