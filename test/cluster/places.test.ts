@@ -1,9 +1,9 @@
 /** How long a run stays on its runner. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { TestRunner } from "effect/cluster"
 import { TestClock } from "effect/testing"
-import { Kernel, Policy, RunStore } from "kernai"
+import { Kernel, KernelError, Policy, RunStore } from "kernai"
 import { client, clerk, entities, runner } from "./support.ts"
 
 describe("the places of a runner", () => {
@@ -28,4 +28,56 @@ describe("the places of a runner", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(TestRunner.layer))
   )
+
+  it.effect("are free of a run whose journal the runner cannot read, until it can", () =>
+    Effect.gen(function* () {
+      const memory = yield* RunStore.makeMemory
+      let canRead = false
+      const newer = new RunStore.StoreError({ operation: "read", reason: "format", detail: "format 9 is newer" })
+      const store: RunStore.RunStoreShape = {
+        ...memory,
+        read: (runId, from) => (canRead ? memory.read(runId, from) : Stream.fail(newer)),
+        load: (runId) => (canRead ? memory.load(runId) : Effect.fail(newer))
+      }
+      yield* runner(store)
+      const here = yield* client(memory)
+      yield* Effect.provideContext(Kernel.submit(clerk, "pay eva", { runId: "r" }), here)
+      yield* waits
+      canRead = true
+      yield* continues(memory)
+    }).pipe(Effect.scoped, Effect.provide(TestRunner.layer))
+  )
+
+  it.effect("are free of a run for which the runner has not the skill, until it has", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let hasSkill = false
+      const resume = () => (hasSkill ? {} : Effect.fail(new KernelError.ToolNotFound({ name: "pay" })))
+      yield* runner(store, {}, { resume })
+      const here = yield* client(store)
+      yield* Effect.provideContext(Kernel.submit(clerk, "pay eva", { runId: "r" }), here)
+      yield* waits
+      hasSkill = true
+      yield* continues(store)
+    }).pipe(Effect.scoped, Effect.provide(TestRunner.layer))
+  )
 })
+
+/** Lets ten minutes pass, in most of which the run has no entity. */
+const waits = Effect.gen(function* () {
+  let held = 0
+  for (let seconds = 0; seconds < 600; seconds += 5) {
+    yield* TestClock.adjust("5 seconds")
+    held += yield* entities
+  }
+  assert.isBelow(held, 60)
+})
+
+const continues = (store: RunStore.RunStoreShape) =>
+  Effect.gen(function* () {
+    yield* TestClock.adjust("6 minutes")
+    assert.deepStrictEqual(
+      (yield* store.list({ status: ["completed"] })).map(({ runId }) => runId),
+      ["r"]
+    )
+  })

@@ -2,7 +2,7 @@
  * Brings the run of a message to rest, on the runner that received it or on one that has its agent.
  *
  * The reply is sent when the run is at rest in the store. A message for later is sent first if the run is to be retried,
- * or if its questions have a deadline. A run whose agent no runner has is left in the queue, with the reason.
+ * if its questions have a deadline, or if the runner cannot continue it, so that a run which waits holds no place. A run whose agent no runner has is left in the queue, with the reason.
  */
 
 import * as Clock from "effect/Clock"
@@ -37,6 +37,8 @@ const lentOf = (driven: DrivenHere): typeof Lent.Type => {
   switch (driven._tag) {
     case "AtRest":
       return { type: "rest", ...(driven.next === undefined ? {} : { next: driven.next }) }
+    case "Postponed":
+      return { type: "rest", next: driven.next }
     case "Refused": {
       const refused = refusal(driven.error)
       // Another runner may accept it.

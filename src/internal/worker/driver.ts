@@ -16,11 +16,12 @@ import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
 import { inTime, logIgnored } from "../../kit/foreignCode.ts"
 import { byName } from "../agent/team.ts"
+import { isHiccup } from "../errors/failedCall.ts"
 import { hasFailed, isEnded } from "../store/runStatus.ts"
 import { randomId } from "../../kit/randomId.ts"
 import { flat } from "../../kit/text.ts"
 import { type Driver, attempt, report } from "./attempt.ts"
-import type { Asked, Claim, Driven, Next, Options, Runnable } from "./driverModel.ts"
+import type { Asked, Claim, Driven, Next, Options, Runnable, TakeUpError } from "./driverModel.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { isTaken } from "./lease.ts"
@@ -170,11 +171,12 @@ const drive = Effect.fnUntraced(function* <R>(
     seen = revision
     const isAsked = how?.revision === revision && head.status.type !== "completed"
     const isKnown = driver.agents.has(head.agent)
-    const step: Next = isAsked
+    const step: Next | undefined = isAsked
       ? isKnown
         ? { _tag: "Attempt" }
         : { _tag: "UnknownAgent" }
-      : yield* Effect.orElseSucceed(driver.next(head), () => changed)
+      : yield* Effect.catch(driver.next(head), (error) => Effect.succeed(isLasting(error) ? undefined : changed))
+    if (step === undefined) return yield* postpone(head)
     switch (step._tag) {
       case "Attempt": {
         const claimed = step.isSuspect === true ? aloneWith(driver, head, claim) : Effect.succeed(claim)
@@ -184,7 +186,9 @@ const drive = Effect.fnUntraced(function* <R>(
         const error = Option.getOrUndefined(Exit.findErrorOption(exit))
         const after = yield* headOf(driver, runId)
         if (after === undefined || (after.revision !== revision && !isUnderWay(after))) continue
-        if (isAsked && error !== undefined && after.revision === revision) return { _tag: "Refused", error }
+        if (error === undefined || after.revision !== revision) break
+        if (isAsked) return { _tag: "Refused", error }
+        if (isLasting(error)) return yield* postpone(after)
         break
       }
       case "Wait":
@@ -207,6 +211,21 @@ const drive = Effect.fnUntraced(function* <R>(
 })
 
 const changed: Next = { _tag: "Changed" }
+
+/** Returns whether each attempt of this process would fail in the same way: it has not what the run needs. */
+const isLasting = (error: TakeUpError): boolean =>
+  error._tag === "StoreError" ? !isHiccup(error) : lasting.has(error._tag)
+
+const lasting: ReadonlySet<TakeUpError["_tag"]> = new Set(["AgentConfigInvalid", "ExtensionFailed", "ToolNotFound"])
+
+/** Leaves a run that this process cannot continue for half a minute, and longer the longer it has not changed. */
+const postpone = ({ revision, updatedAt }: RunHead): Effect.Effect<Driven> =>
+  Effect.map(Clock.currentTimeMillis, (now) => {
+    const millis = Math.min(Math.max(now - updatedAt, DueRuns.deferredMs), longestDelay)
+    return { _tag: "Postponed", next: { revision, at: now + millis } }
+  })
+
+const longestDelay = 300_000
 
 /** Returns the claim on a suspect of a crash once no other suspect is attempted. It has its place already. */
 const aloneWith = <R>({ store, suspects }: Driver<R>, head: RunHead, claim: Claim): Effect.Effect<Claim> =>

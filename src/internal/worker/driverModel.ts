@@ -160,6 +160,8 @@ export type Next =
  * - `AtRest`: the run is at rest in the store. It needs a driver again at `next`, if it is still at that revision.
  * - `Refused`: the run rejected what it was to be resumed with, and has not changed.
  * - `UnknownAgent`: the run needs a process with its agent, which this one does not have.
+ * - `Postponed`: this process cannot continue the run, which has not changed: it cannot read its journal, or lacks a skill.
+ *   The run needs a driver again at `next`, since the process may have been replaced by then.
  * - `Again`: a lent run needs another attempt, or another process has advanced it.
  *
  * @category models
@@ -167,6 +169,7 @@ export type Next =
  */
 export type Driven =
   | { readonly _tag: "AtRest"; readonly next?: { readonly revision: number; readonly at: number } }
+  | { readonly _tag: "Postponed"; readonly next: { readonly revision: number; readonly at: number } }
   | { readonly _tag: "Refused"; readonly error: TakeUpError }
   | { readonly _tag: "UnknownAgent"; readonly agent: string }
   | { readonly _tag: "Again" }
