@@ -161,6 +161,32 @@ describe("RunDriver", () => {
     })
   )
 
+  it.effect("gives up a run soon after its store was away", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let isAway = false
+      const away = new RunStore.StoreError({ operation: "acquire", reason: "unavailable", detail: "away" })
+      const acquire: typeof store.acquire = (runId, claim) => (isAway ? Effect.fail(away) : store.acquire(runId, claim))
+      const slow = yield* Layer.build(process(store, undefined, waiting(yield* Deferred.make<void>())))
+      const own = yield* Layer.build(process({ ...store, acquire }))
+      yield* Effect.provideContext(submit("r"), own)
+      for (let crash = 0; crash < 3; crash++) {
+        const resumed = yield* Effect.forkChild(Effect.provideContext(Kernel.resume(agent, "r"), slow))
+        yield* TestClock.adjust("1 second")
+        yield* Fiber.interrupt(resumed)
+      }
+      const driver = yield* Effect.provideContext(given({ retry: Schedule.recurs(1) }), own)
+      const next = Effect.flatMap(store.head("r"), (head) => driver.next(Option.getOrThrow(head)))
+      isAway = true
+      yield* next
+      isAway = false
+      assert.strictEqual((yield* next)._tag, "Wait")
+      yield* TestClock.adjust("3 seconds")
+      yield* next
+      assert.strictEqual(Option.getOrThrow(yield* store.head("r")).status.type, "failed")
+    })
+  )
+
   it.effect("returns the deadline of a question, and declines the question when it is asked then", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

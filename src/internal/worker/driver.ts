@@ -14,7 +14,7 @@ import { Kernel } from "../../Kernel.ts"
 import { ConfigInvalid } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import { type RunHead, RunStore, StoreError } from "../../RunStore.ts"
-import { inTime, logIgnored } from "../../kit/foreignCode.ts"
+import { failureIn, inTime, logIgnored } from "../../kit/foreignCode.ts"
 import { byName } from "../agent/team.ts"
 import { isHiccup } from "../errors/failedCall.ts"
 import { hasFailed, isEnded } from "../store/runStatus.ts"
@@ -141,8 +141,9 @@ const abandon = Effect.fnUntraced(function* <R>(
     if (exit.value !== undefined) yield* report(driver, head, Exit.fail(exit.value))
     return { _tag: "Changed" }
   }
-  if (!isTaken(exit.cause)) yield* logIgnored(`run ${flat(head.runId)} could not be given up`)(exit.cause)
-  yield* DueRuns.defer(driver.due, head)
+  const isHeld = isTaken(exit.cause)
+  if (!isHeld) yield* logIgnored(`run ${flat(head.runId)} could not be given up`)(exit.cause)
+  yield* DueRuns.defer(driver.due, head, isHeld || isHiccup(failureIn(exit.cause)))
   return { _tag: "Changed" }
 })
 

@@ -35,7 +35,7 @@ export const giveUp = Effect.fnUntraced(function* (
 ): Effect.fn.Return<RunPoisoned | undefined, RunBusy | RunNotFound | RunExists | ConcurrentAppendError | StoreError> {
   const { store, timed, workerId } = holder
   const { runId } = head
-  yield* timed(store.acquire(runId, { workerId, lease: "30 seconds", seen: head }))
+  yield* timed(store.acquire(runId, { workerId, lease: "5 seconds", seen: head }))
   const poisoned = yield* Effect.ensuring(timed(fail(holder, head, attempts)), Effect.ignore(giveBack(holder, runId)))
   if (poisoned !== undefined) yield* Effect.logError(`run ${flat(runId)} failed: ${flat(poisoned.message)}`)
   return poisoned
