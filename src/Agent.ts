@@ -286,7 +286,8 @@ export interface Options<
     > {
   /**
    * The instructions for the model: a text, an Effect that runs at every turn, or a function of the run's context, called
-   * at every turn. If a stored context no longer fits, the run fails with `ExtensionFailed`.
+   * at every turn. A consumer of `Kernel.stream` that changes what they read when it receives `turn_completed` is in time
+   * for the next turn, unless it waits for something before; the hook `onTurnCompleted` always is. If a stored context no longer fits, the run fails with `ExtensionFailed`.
    */
   readonly instructions:
     | string

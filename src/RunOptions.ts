@@ -10,9 +10,11 @@ import type * as Queue from "effect/Queue"
 import type { AgentId } from "./Address.ts"
 import type { CallResult } from "./Call.ts"
 import type { Content } from "./Content.ts"
+import type { Hooks } from "./Hooks.ts"
 import type { JsonObject } from "./kit/json.ts"
 import type { Media } from "./Media.ts"
 import type { Message } from "./Message.ts"
+import type { Middleware } from "./Middleware.ts"
 import type { ProviderShape } from "./Provider.ts"
 import type { Caller, GivenAnswer, RunRecord } from "./RunState.ts"
 
@@ -38,6 +40,18 @@ export interface CommonOptions {
    * does. Not stored: give it again to `resume`. Default: all.
    */
   readonly allowedSkills?: ReadonlyArray<string> | undefined
+  /**
+   * Hooks of this run and of the runs below it, after those of the kernel and of the fiber. Not stored: give them again
+   * to `resume`. Default: none.
+   */
+  readonly hooks?: Hooks | undefined
+  /**
+   * Middleware of this run and of the runs below it, inside that of the kernel and of the fiber. Not stored: give it again
+   * to `resume`. Default: none.
+   */
+  readonly middleware?: ReadonlyArray<Middleware> | undefined
+  /** Maximum number of turns of this run. Not stored: give it again to `resume`. Default: that of the agent. */
+  readonly maxSteps?: number | undefined
   /**
    * Emit every part of a reply as `stream_part`, text included, as a replay of the stream needs it. Default: false, as
    * `text_chunk` and `block_content` carry the text.

@@ -74,7 +74,7 @@ type Given<A extends RunDriver.Runnable<unknown>, R> = Options<RunDriver.Service
  *
  * Provide it with the usual kernel and store. It replaces both. Leaving `Kernel.run` or a stream does not stop the run;
  * `Kernel.cancel` does. Options that only the process of a run can use (`signal`, `steering`, `parts`, `address`,
- * `allowedSkills`, `onTaskComplete`) fail with `AgentConfigInvalid`.
+ * `allowedSkills`, `onTaskComplete`, `hooks`, `middleware`, `maxSteps`) fail with `AgentConfigInvalid`.
  *
  * @example
  * const Client = ClusterKernel.layerClient.pipe(

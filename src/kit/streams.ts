@@ -81,6 +81,8 @@ export interface Mailbox<in out A, in out E = never> {
   readonly batch: <B>(body: () => B) => B
   /** Returns whether another unprotected value would drop one. If so, a producer should yield. */
   readonly isFull: () => boolean
+  /** Returns whether the consumer has worked through all values and waits for more. */
+  readonly isIdle: () => boolean
   /** Returns how many values have been dropped. */
   readonly dropped: () => number
 }
@@ -141,6 +143,7 @@ export const mailbox = <A, E = never>(options: {
     take,
     stream: Stream.fromPull(Effect.succeed(take)),
     isFull: () => stored.size >= options.limit,
+    isIdle: () => wake !== undefined && stored.size === 0,
     dropped: () => stored.dropped
   }
 }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Ref } from "effect"
-import { Agent, Kernel, KernelError, Message, Model, ModelRegistry } from "kernai"
+import { Effect, Layer, Ref, Stream } from "effect"
+import { Agent, Hooks, Kernel, KernelError, Message, Middleware, Model, ModelRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
@@ -79,6 +79,53 @@ describe("Kernel.run", () => {
       assert.deepInclude(error, { _tag: "AgentConfigInvalid", path: "maxSteps" })
       assert.strictEqual(mock.callCount, 0)
       assert.strictEqual((yield* Kernel.run({ ...agent, maxSteps: 1 }, "go", { provider: mock })).text, "")
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
+  it.effect(
+    "takes hooks, middleware and maxSteps of its own, inside those of its kernel, for its calls of agents too",
+    () =>
+      Effect.gen(function* () {
+        const order: Array<string> = []
+        const noting = (name: string): Hooks.Hooks => ({
+          onTurnStarted: ({ state }) => Effect.sync(() => void order.push(`${name} ${state.depth}`))
+        })
+        const around = (name: string): Middleware.Middleware => ({
+          callModel: (call, next) => {
+            order.push(`${name} model`)
+            return next(call)
+          }
+        })
+        const helper = Agent.make({ name: "helper", instructions: "", model: "m" })
+        const desk = { ...agent, agents: [helper] }
+        const mock = MockProvider.make('<block type="command" name="helper">Go</block>', final("yes"), final("ok"))
+        const own = { hooks: noting("run"), middleware: [around("run")] }
+        const run = Kernel.run(desk, "go", { provider: mock, ...own })
+        yield* Effect.provide(run, [Hooks.layer(noting("fiber")), Middleware.layer(around("fiber"))])
+        const turn = (depth: number) => [`fiber ${depth}`, `run ${depth}`, "fiber model", "run model"]
+        assert.deepStrictEqual(order, [...turn(0), ...turn(1), ...turn(0)])
+        const endless = MockProvider.make(act("again"))
+        const error = yield* Effect.flip(Kernel.run(agent, "go", { provider: endless, maxSteps: 2, runId: "two" }))
+        assert.deepStrictEqual(error, new KernelError.MaxStepsReached({ limit: 2, runId: "two" }))
+        const done = yield* Kernel.resume(agent, "two", { provider: mock, maxSteps: 3 })
+        assert.strictEqual(done.turns, 3)
+        const wrong = yield* Effect.flip(Kernel.run(agent, "go", { provider: endless, maxSteps: 0 }))
+        assert.deepInclude(wrong, { _tag: "AgentConfigInvalid", path: "maxSteps" })
+      }).pipe(Effect.provide(kernel(echo)))
+  )
+
+  it.effect("evaluates instructions after the consumer of its events has acted on the turn before", () =>
+    Effect.gen(function* () {
+      const name = yield* Ref.make("first")
+      const dynamic = Agent.make({ instructions: Ref.get(name), model: Model.textOnly, skills: "all" })
+      const mock = MockProvider.make(act("a"), act("b"), final("done"))
+      yield* Kernel.stream(dynamic, "go", { provider: mock }).pipe(
+        Stream.filter(({ type }) => type === "turn_completed"),
+        Stream.runForEach((event) => Ref.set(name, `after ${event.type === "turn_completed" ? event.turnId : ""}`)),
+        Effect.timeout("1 second")
+      )
+      const systems = [0, 1, 2].map((call) => Message.text(mock.messagesAt(call)?.[0] ?? Message.user("")))
+      for (const [turn, text] of ["first", ":t1", ":t2"].entries()) assert.include(systems[turn], text)
     }).pipe(Effect.provide(kernel(echo)))
   )
 

@@ -85,7 +85,18 @@ const travels = (options: Pick<ResumeOptions, (typeof here)[number]>): Effect.Ef
       )
 }
 
-const here = ["allowedSkills", "parts", "address", "signal", "steering", "onTaskComplete", "as"] as const
+const here = [
+  "allowedSkills",
+  "hooks",
+  "middleware",
+  "maxSteps",
+  "parts",
+  "address",
+  "signal",
+  "steering",
+  "onTaskComplete",
+  "as"
+] as const
 
 // ---------------------------------------------------------------- starting
 

@@ -63,7 +63,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
   body: (environment: Environment, newId: () => string) => Effect.Effect<A, E, Scope.Scope>
 ): Effect.Effect<A, E | AgentConfigInvalid | ModelError, R | Scope.Scope> =>
   Effect.contextWith((current: Context.Context<R | Scope.Scope>) => {
-    const problem = Agents.problem(agent)
+    const problem = Agents.problem(options.maxSteps === undefined ? agent : { ...agent, maxSteps: options.maxSteps })
     if (problem !== undefined) return Effect.fail(problem)
     const member = membersOf(built, agent, options, current)
     return Effect.flatMap(member(agent.name), (own): Effect.Effect<A, E, Scope.Scope> => {
@@ -75,12 +75,12 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         ...own,
         member,
         served: chooser(built, current),
-        maxSteps: agent.maxSteps,
+        maxSteps: options.maxSteps ?? agent.maxSteps,
         deadline: agent.budget.deadline,
         store: patient(Context.get(built, RunStore.RunStore), limits),
         protocols: Context.get(built, ProtocolRegistry.ProtocolRegistry),
         media: soundMedia(Context.get(built, MediaStore.MediaStore)),
-        ...extensionsOf(built, current),
+        ...extensionsOf(built, current, options),
         limits,
         clock: Context.get(current, Clock.Clock),
         holder,
@@ -95,6 +95,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
           limits.liveEvents
         ),
         isFull: sink.isFull,
+        isIdle: sink.isIdle,
         batch: sink.batch,
         isAlone: claim?.isAlone === true,
         asked: claim?.inFlight,
@@ -144,10 +145,14 @@ const telemetryOf = (built: Context.Context<never>, current: Context.Context<nev
 }
 
 /** Returns the extensions that the host of the kernel, or of this run, provides. */
-const extensionsOf = (built: Built, current: Context.Context<never>) => ({
-  hooks: Hooks.among(built, current),
+const extensionsOf = (
+  built: Built,
+  current: Context.Context<never>,
+  { hooks = {}, middleware = [] }: CommonOptions
+) => ({
+  hooks: Hooks.combine(Hooks.among(built, current), hooks),
   // The meter counts each call that reaches a provider, so it is the innermost.
-  middleware: Middleware.among(built, current).concat(BudgetStore.among(built, current).map(meter)),
+  middleware: Middleware.among(built, current).concat(middleware, BudgetStore.among(built, current).map(meter)),
   policy: Policy.among(built, current),
   pipeline: referenceOf(built, current, PromptPipeline),
   builder: referenceOf(built, current, InstructionBuilder),

@@ -27,6 +27,7 @@ export function* preparePrompt(run: Run): Effect.fn.Return<void, PrepareError> {
   const exhausted = Budget.exhausted(run.budget)
   if (exhausted !== undefined) return yield* exhausted
   const { instructions } = run.agent
+  if (typeof instructions !== "string") yield* letConsumerAct(run)
   const text = typeof instructions === "string" ? instructions : yield* run.restore(evaluated(run, instructions))
   const skills = yield* run.restore(run.skills.all)
   const offer = yield* offerOf(run, skills, yield* run.restore(run.protocols.all))
@@ -44,6 +45,14 @@ export function* preparePrompt(run: Run): Effect.fn.Return<void, PrepareError> {
   drop(run, "spent")
   record(run, preparedDraft(run, offer, prompt, value))
 }
+
+/** Lets the consumer of the event stream act on the last turn, which may change the instructions of the next one. */
+function* letConsumerAct({ isIdle }: Run): Effect.fn.Return<void> {
+  for (let pauses = 0; pauses < mostPauses && !isIdle(); pauses++) yield* Effect.yieldNow
+}
+
+/** How often a run yields to its consumer. One that waits for something else holds no run up. */
+const mostPauses = 64
 
 /** Returns the prompt of the turn before if nothing that it was built from has changed. */
 const unchanged = ({ prompt, state }: Run, offer: Offer): Prompt | undefined =>

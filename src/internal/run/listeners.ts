@@ -32,11 +32,13 @@ export interface Sink {
   readonly publish: (event: RunEvent) => void
   /** Returns whether the buffer is full. */
   readonly isFull: () => boolean
+  /** Returns whether the listener has worked through all events. */
+  readonly isIdle: () => boolean
   readonly batch: <A>(body: () => A) => A
 }
 
 /** A sink for runs without a listener. */
-export const silent: Sink = { publish: () => {}, isFull: () => false, batch: (body) => body() }
+export const silent: Sink = { publish: () => {}, isFull: () => false, isIdle: () => true, batch: (body) => body() }
 
 export const listOf = (input: Input): ReadonlyArray<string | Media | Content> => (isList(input) ? input : [input])
 
@@ -58,7 +60,7 @@ const started = Effect.fnUntraced(function* <E extends KernelError, R>(
     keep: (event) => !isStreamed(event)
   })
   yield* Effect.forkScoped(
-    Effect.onExit(start({ publish: mailbox.offer, isFull: mailbox.isFull, batch: mailbox.batch }), (exit) =>
+    Effect.onExit(start({ ...mailbox, publish: mailbox.offer }), (exit) =>
       Effect.sync(() => (Exit.isFailure(exit) && isFailure(exit.cause) ? mailbox.fail(exit.cause) : mailbox.end()))
     ),
     { startImmediately: true }

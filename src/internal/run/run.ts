@@ -150,6 +150,8 @@ export interface Environment extends Member {
   readonly live: LiveTree
   /** Returns whether the consumer's buffer is full. */
   readonly isFull: () => boolean
+  /** Returns whether the consumer of the event stream has worked through all events. */
+  readonly isIdle: () => boolean
   /** Publishes all events that `body` emits together. */
   readonly batch: <A>(body: () => A) => A
   /** Whether the run is the only suspect of a crash that its driver attempts. */
