@@ -2,7 +2,7 @@
  * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, sizes, and the pictures of
  * `docs/gallery`.
  *
- * `KERNAI_FACE=runs`, `run`, `failures`, `people`, `evaluate`, `chat` or `axe` runs only these walks.
+ * `KERNAI_FACE=runs`, `run`, `failures`, `people`, `evaluate`, `counts`, `chat` or `axe` runs only these walks.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -10,6 +10,7 @@ import { gzipSync } from "node:zlib"
 import { launch, program } from "../bench/chromium.ts"
 import { axeLines } from "./faceAxe.ts"
 import { chatLines } from "./faceChat.ts"
+import { countLines } from "./faceCounts.ts"
 import { evaluateLines } from "./faceEvaluate.ts"
 import { failureLines } from "./faceFailures.ts"
 import { peopleLines } from "./facePeople.ts"
@@ -71,6 +72,7 @@ const proven = (): ReadonlyArray<Line> => [
 
 export const face = async (): Promise<ReadonlyArray<Line>> => [
   ...(only === undefined ? proven() : []),
+  ...(wanted("counts") ? await countLines() : []),
   ...(program === undefined
     ? [{ line: "the walks in a browser", pass: false, figure: "no Chromium here: apt-get install chromium" }]
     : await inBrowser())

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Key from "../../src/sql/internal/key.ts"
+import * as SqlCounts from "../../src/sql/internal/sqlCounts.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "../support/folder.ts"
 import { endsWithLayer, loads, open, put, putAll, race, resume, soundUpTo, suite, tagOf } from "../support/runStore.ts"
@@ -330,7 +331,7 @@ describe("SqlRunStore, in its tables", () => {
       yield* failed("slow", "ProviderError", "timeout")
       yield* failed("poisoned", "RunPoisoned")
       db.exec("UPDATE kernai_runs SET status = 'failed' WHERE status IN ('no_answer', 'poisoned')")
-      db.exec("DELETE FROM kernai_migrations WHERE migration_id >= 5")
+      db.exec("DROP INDEX kernai_runs_counts; DELETE FROM kernai_migrations WHERE migration_id >= 5")
       const idsWith = (status: RunStore.StatusWord) =>
         Effect.map(
           Effect.flatMap(at(filename), (store) => store.list({ status: [status], order: "oldest" })),
@@ -339,6 +340,22 @@ describe("SqlRunStore, in its tables", () => {
       assert.deepStrictEqual(yield* idsWith("no_answer"), ["empty", "refused"])
       assert.deepStrictEqual(yield* idsWith("poisoned"), ["poisoned"])
       assert.deepStrictEqual(yield* idsWith("failed"), ["poisoned", "slow"])
+    })
+  )
+
+  it.live("counts runs by walking an index, and sorts none of them", () =>
+    Effect.gen(function* () {
+      const { db, filename } = yield* stored
+      const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(SqliteClient.layer({ filename })))
+      const [text, params] = SqlCounts.query(sql, { from: 0, to: 1_000, slots: 4 }).compile()
+      const values = params.map(Number)
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values)
+      const steps = plan.map(({ detail }) => String(detail))
+      const reads = steps.filter((step) => /^(SCAN|SEARCH) (kernai_runs|r) /.test(step))
+      assert.isAtLeast(reads.length, 4)
+      for (const read of reads) assert.match(read, /kernai_runs_counts|INTEGER PRIMARY KEY/)
+      assert.include(reads.at(-1), "(agent=? AND status=? AND created_at>? AND created_at<?)")
+      assert.notInclude(steps.join(), "TEMP B-TREE")
     })
   )
 

@@ -25,7 +25,8 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
       orElse: () => histories("TEXT", (column) => column)
     }),
     "0004_notes": sql.onDialectOrElse({ pg: () => notes(postgresText), orElse: () => notes("TEXT") }),
-    "0005_unanswered": unanswered
+    "0005_unanswered": unanswered,
+    "0006_counts": counts
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -260,6 +261,9 @@ const unanswered = [
     SELECT 1 FROM kernai_journal WHERE entry = ${lastEntry} AND detail LIKE '%${part}%'
   )`
 )
+
+/** The index of the counts of root runs, which holds all that they need. */
+const counts = ["CREATE INDEX kernai_runs_counts ON kernai_runs (agent, status, created_at) WHERE parent IS NULL"]
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
   // Only the type INTEGER makes the key the row id.
