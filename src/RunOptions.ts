@@ -159,8 +159,9 @@ export type OptionsFor<Options extends Pick<RunOptions, "context">, C> = [C] ext
 /**
  * Decides about a call that was in flight when its run stopped.
  *
- * `retry` runs it again under the same id and `idempotencyKey`. `resolve` gives its known result and runs nothing. `fail`
- * means that the outcome is unknown: the resume fails with `InFlightToolCalls` and nothing is run.
+ * `retry` runs it again under the same id and `idempotencyKey`. `resolve` gives its known result and runs nothing;
+ * a program reads a list, a number, a boolean or null from its `value`. `fail` means that the outcome is unknown: the
+ * resume fails with `InFlightToolCalls` and nothing is run.
  *
  * @example
  * const recover = { [callId]: { resolve: { output: [Content.text("sent")] } } }
@@ -168,7 +169,12 @@ export type OptionsFor<Options extends Pick<RunOptions, "context">, C> = [C] ext
  * @category models
  * @since 0.1.0
  */
-export type Recovery = "retry" | "fail" | { readonly resolve: Pick<CallResult, "output"> | Pick<CallResult, "error"> }
+export type Recovery =
+  | "retry"
+  | "fail"
+  | {
+      readonly resolve: Pick<CallResult, "output" | "value"> | Pick<CallResult, "error">
+    }
 
 /**
  * Changes that a resume makes to a stored run.

@@ -23,6 +23,8 @@ import type { AnySkill } from "./Skill.ts"
 
 export type { Process, Start, Surroundings }
 
+export { Outside } from "./internal/program/outside.ts"
+
 /**
  * Prepares an agent as the kernel does for the run of this id, and passes a constructor of processes to `body`. Media of
  * the run are released when `body` ends.

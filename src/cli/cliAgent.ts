@@ -93,21 +93,28 @@ const openWork = Effect.fnUntraced(function* (root: string, settings: Settings, 
   return open(root, settings, options)
 })
 
-/** Lets an agent call the registered skills from programs instead of one by one, if its settings say so. */
-export const withPrograms = Effect.fnUntraced(function* (agent: Agents.Agent<unknown>, { code }: Settings) {
-  const { all } = yield* SkillRegistry
-  const names = Agents.skillNames(agent)
-  if (code !== true || names === undefined) return agent
+/**
+ * Returns a function that lets an agent call its skills from programs instead of one by one, if the settings say so.
+ * Otherwise it returns the agent as it is.
+ */
+export const programs = Effect.fnUntraced(function* ({ code }: Settings) {
+  if (code !== true) return (agent: Agents.Agent<unknown>) => agent
+  const registered = yield* (yield* SkillRegistry).all
   const { agent: make, layerQuickJs } = yield* Effect.promise(() => import("../code/Code.ts"))
   const interpreter = yield* Layer.build(layerQuickJs())
-  const skills = (yield* all).filter(({ name }) => names === "all" || names.includes(name))
-  const program = make({ skills })
-  const provider = program.provider && Effect.provideContext(program.provider, interpreter)
-  const agents = [
-    ...agent.agents,
-    { ...program, instructions: "", agents: [], handoffs: [], until: undefined, provider }
-  ]
-  return { ...agent, skills: undefined, agents }
+  return (agent: Agents.Agent<unknown>): Agents.Agent<unknown> => {
+    if (agent.skills === undefined) return agent
+    const skills =
+      agent.skills === "all"
+        ? registered
+        : agent.skills.flatMap((skill) =>
+            typeof skill === "string" ? registered.filter(({ name }) => name === skill) : [skill]
+          )
+    const program = make({ skills })
+    const provider = program.provider && Effect.provideContext(program.provider, interpreter)
+    const member = { ...program, instructions: "", agents: [], handoffs: [], until: undefined, provider }
+    return { ...agent, skills: undefined, agents: [...agent.agents, member] }
+  }
 })
 
 const load = Effect.fnUntraced(function* (file: string) {

@@ -30,6 +30,7 @@ import { isRecord, jsonObject, parseJson, textOf } from "../kit/json.ts"
 import * as Snapshot from "../kit/snapshot.ts"
 import { utf8Length } from "../kit/text.ts"
 import * as Program from "../Program.ts"
+import { Outside } from "../Simulation.ts"
 import type { AnySkill } from "../Skill.ts"
 import { type AnyAgent, type CodeFunction, found, functionsOf, listing } from "./internal/functions.ts"
 import { Threads } from "./internal/quickJsThreads.ts"
@@ -117,7 +118,7 @@ export const layerQuickJs = (options?: {
     Effect.map(
       Effect.acquireRelease(
         Effect.sync(() => new Threads(Math.max(1, options?.threads ?? 8))),
-        ({ ended }) => ended
+        ({ close }) => Effect.flatMap(Outside, (outside) => outside(close))
       ),
       ({ open }) => ({ open })
     )

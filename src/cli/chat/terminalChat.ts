@@ -26,8 +26,8 @@ export const chat = Effect.fnUntraced(function* (input: ChatFlags) {
     // A reply without blocks is an answer.
     prose: base.prose === "auto" ? "final" : base.prose
   }
-  yield* CliAgent.withPrograms(chatting, settings).pipe(
-    Effect.flatMap((agent) => chatLoop(agent, input, settings, rules)),
+  yield* CliAgent.programs(settings).pipe(
+    Effect.flatMap((withPrograms) => chatLoop(withPrograms(chatting), input, settings, rules)),
     Effect.mapError(asFailure),
     Effect.scoped,
     Effect.provide(kernel)

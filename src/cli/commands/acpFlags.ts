@@ -3,8 +3,11 @@
 import { Flag } from "effect/cli"
 import * as Shared from "./flags.ts"
 
+// The skills of a session are known when it begins, and its agent before.
+const { code: _, ...agent } = Shared.agent
+
 export const flags = {
-  ...Shared.agent,
+  ...agent,
   workspace: Shared.toggle(
     "workspace",
     "Work in the folder of each session: read, search and edit files, run commands"

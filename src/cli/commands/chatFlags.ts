@@ -10,10 +10,6 @@ export const flags = {
     Flag.withDefault("default")
   ),
   store: Shared.storeFor("Where conversations are stored").pipe(Flag.withDefault(".kernai/chat.db")),
-  code: Shared.optionalToggle(
-    "code",
-    "Let the model write programs that call the skills; needs quickjs-emscripten-core"
-  ),
   workspace: Shared.optionalText(
     "workspace",
     "folder",

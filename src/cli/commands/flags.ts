@@ -84,6 +84,7 @@ export const agent = {
     "Offer the skill files of a folder instead of the examples; their code runs"
   ),
   skills: optionalToggle("skills", "Offer skills (--no-skills offers none)"),
+  code: optionalToggle("code", "Let the model write programs that call the skills; needs quickjs-emscripten-core"),
   yes: optionalToggle("yes", "Run calls that may change something without asking").pipe(Flag.withAlias("y")),
   maxSteps: optional(positive("max-steps", "number", "Maximum turns of a run (10, or that of the agent file)")),
   dialect: dialectFor("Blocks in text (default), native tool calls, or whichever suits the model (auto)")

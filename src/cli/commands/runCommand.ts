@@ -63,7 +63,7 @@ const play = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
     return yield* usage("a question needs a model: kernai run --model <provider>/<model> <question>")
   }
   const idle =
-    Settings.firstOf(input, ["system", "skillsFrom", "skills", "yes", "dialect"]) ??
+    Settings.firstOf(input, ["system", "skillsFrom", "skills", "code", "yes", "dialect"]) ??
     (input.image.length > 0 ? "--image" : undefined)
   if (idle !== undefined) return yield* usage(`${idle} needs --model: without a model the conversation is fixed`)
   const { color, maxSteps, mcp, store } = input

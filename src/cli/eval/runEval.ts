@@ -95,10 +95,12 @@ const askAgent = Effect.fnUntraced(function* (options: EvalFlags) {
     ...(isLive ? {} : { unused: "scripted" })
   })
   const context = yield* Layer.build(kernel)
+  const withPrograms = yield* Effect.provideContext(CliAgent.programs(settings), context)
+  const asked = withPrograms(agent())
   // A reply without blocks is an answer.
-  const scripted = { ...agent(), prose: "final" as const }
+  const scripted = { ...asked, prose: "final" as const }
   const ask: Ask = ({ input, replies }) => {
-    if (isLive) return Effect.provideContext(Kernel.run(agent(), input), context)
+    if (isLive) return Effect.provideContext(Kernel.run(asked, input), context)
     if (replies === undefined) return Effect.fail(new Evaluation.CaseSkipped({ reason: unanswered }))
     const provider = Scenario.scripted({ root: replies })
     return Effect.provideContext(Kernel.run(scripted, input, { provider }), context)

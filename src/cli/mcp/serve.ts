@@ -46,6 +46,8 @@ const agentSkill = Effect.fnUntraced(function* (settings: Settings.Settings) {
   const served = agent()
   const what = settings.model === undefined ? "An agent" : `An agent with the model ${settings.model}`
   const description = served.description ?? `${what}: tell it what to do, and it answers`
-  const skill = McpServe.agent({ ...served, description })
-  return Layer.provide(Layer.orDie(SkillRegistry.layer(skill)), kernel)
+  const skills = Effect.map(CliAgent.programs(settings), (withPrograms) =>
+    SkillRegistry.layer(McpServe.agent({ ...withPrograms(served), description }))
+  )
+  return Layer.provide(Layer.orDie(Layer.unwrap(skills)), kernel)
 })

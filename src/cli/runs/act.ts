@@ -164,7 +164,8 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
     if (missing !== undefined) return yield* usage(CliAgent.missing(missing))
     const calls = inFlight === undefined ? [] : yield* Session.inFlight(id)
     const recover = Object.fromEntries(calls.map(({ callId }) => [callId, inFlight ?? "fail"] as const))
-    const events = Kernel.resumeStream(yield* CliAgent.withPrograms(own, settings), id, {
+    const withPrograms = yield* CliAgent.programs(settings)
+    const events = Kernel.resumeStream(withPrograms(own), id, {
       recover,
       rewind,
       as,
@@ -214,13 +215,15 @@ export const replay = Effect.fnUntraced(function* (options: ReplayFlags) {
   const settings = Settings.over(Settings.ofRun(state), newer)
   yield* checkKnown(state.agent, state, settings)
   const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store), { unused })
-  const { events, lives, runs } = yield* Replay.run(agent(state.agent), runId).pipe(
+  const { events, lives, runs } = yield* CliAgent.programs(settings).pipe(
+    Effect.flatMap((withPrograms) => Replay.run(withPrograms(agent(state.agent)), runId)),
     Effect.mapError((error) => {
       const failure = asFailure(error)
       if (error._tag !== "ReplayDiverged") return failure
       const hint = "; was it run with other flags, such as --system or --skills-from?"
       return new CommandFailed({ ...failure, reason: `${failure.reason}${hint}` })
     }),
+    Effect.scoped,
     Effect.provide(kernel)
   )
   if (options.json) return screen.out(`${Text.json({ runId, same: true, events: events.length, runs, lives })}\n`)

@@ -31,11 +31,14 @@ export const ask = Effect.fnUntraced(function* (settings: Settings.Settings, opt
     screen.progress(`${Text.excerpt(name, 80)} may not be able to see images: it only learns that there is one\n`)
   }
   const title = `with ${name}${options.store === undefined ? "" : ", stored"}`
-  const events = Kernel.stream(agent(), [question, ...images], {
-    context: Settings.contextOf(settings),
-    caller: localCaller
-  })
-  return yield* Effect.provide(follow(events, { ...options, title }), kernel)
+  return yield* Effect.gen(function* () {
+    const withPrograms = yield* CliAgent.programs(settings)
+    const events = Kernel.stream(withPrograms(agent()), [question, ...images], {
+      context: Settings.contextOf(settings),
+      caller: localCaller
+    })
+    return yield* follow(events, { ...options, title })
+  }).pipe(Effect.scoped, Effect.provide(kernel))
 })
 
 /** Stores a question for a worker, and prints the id of its run. */

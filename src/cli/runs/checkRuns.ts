@@ -19,18 +19,21 @@ export const check = Effect.fnUntraced(function* (options: CheckFlags) {
   const settings = yield* Settings.ofFlags(options)
   // No model is asked.
   const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store), { unused: "none" })
-  const one = agent()
   const counts = { runs: 0, findings: 0 }
-  yield* Stream.runForEach(Rollout.unfinished(one), ({ runId, version }) =>
-    Effect.map(Rollout.check(one, runId), (findings) => {
-      counts.runs += 1
-      counts.findings += findings.length
-      for (const finding of findings) {
-        screen.out(options.json ? `${Text.json({ ...finding, version: version ?? null })}\n` : lineOf(finding))
-      }
-    })
-  ).pipe(Effect.mapError(asFailure), Effect.provide(kernel))
-  const checked = `${Text.count(counts.runs, "unfinished run")} of ${Text.flat(one.name)}`
+  yield* Effect.gen(function* () {
+    const withPrograms = yield* CliAgent.programs(settings)
+    const one = withPrograms(agent())
+    yield* Stream.runForEach(Rollout.unfinished(one), ({ runId, version }) =>
+      Effect.map(Rollout.check(one, runId), (findings) => {
+        counts.runs += 1
+        counts.findings += findings.length
+        for (const finding of findings) {
+          screen.out(options.json ? `${Text.json({ ...finding, version: version ?? null })}\n` : lineOf(finding))
+        }
+      })
+    )
+  }).pipe(Effect.mapError(asFailure), Effect.scoped, Effect.provide(kernel))
+  const checked = `${Text.count(counts.runs, "unfinished run")} of ${Text.flat(agent().name)}`
   if (counts.findings === 0) return screen.progress(`${checked}: nothing would break\n`)
   return yield* new CommandFailed({
     code: Codes.failed,

@@ -29,8 +29,7 @@ export const work = Effect.fnUntraced(function* (flags: Settings.Settings, optio
   const write = (runId: string, text: string, tag: string) =>
     screen.out(options.json ? `${Text.json({ runId, end: tag, text })}\n` : `${Text.flat(runId)}  ${text}\n`)
   const codes = new Map<string, number>()
-  const settings: RunWorker.Options<SkillRegistry> = {
-    agents: names.map((name) => agent(name)),
+  const common: Omit<RunWorker.Options<SkillRegistry>, "agents"> = {
     concurrency: options.concurrency,
     lease: `${options.lease} seconds`,
     resume: ({ runId }) =>
@@ -46,6 +45,8 @@ export const work = Effect.fnUntraced(function* (flags: Settings.Settings, optio
       })
   }
   yield* Effect.gen(function* () {
+    const withPrograms = yield* CliAgent.programs(flags)
+    const settings = { ...common, agents: names.map((name) => withPrograms(agent(name))) }
     if (options.cluster) return yield* Cluster.serve(settings, options)
     if (!options.once) {
       screen.progress(`waiting for runs of ${names.map((name) => Text.excerpt(name, 40)).join(", ")}\n`)
@@ -57,7 +58,7 @@ export const work = Effect.fnUntraced(function* (flags: Settings.Settings, optio
     if (ends.includes(Codes.paused)) {
       return yield* new CommandFailed({ code: Codes.paused, reason: "a run waits for a person" })
     }
-  }).pipe(Effect.provide(kernel))
+  }).pipe(Effect.scoped, Effect.provide(kernel))
 })
 
 const codeOf = (exit: Exit.Exit<unknown, KernelError>): number => {

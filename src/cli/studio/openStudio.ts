@@ -36,12 +36,12 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     const isRunning = (settings.model ?? settings.script ?? settings.agent) !== undefined
     const { agent, kernel } = yield* CliAgent.make(settings, store, isRunning ? {} : { unused: "" })
     const names = input.agentName.length === 0 ? [agent().name] : input.agentName
-    const agents = isRunning ? names.flatMap((name) => inBothDialects(agent(name))) : []
     const scenarios = input.scenarios ?? existing(defaultScenarios)
     const evaluations = input.evaluations ?? existing(defaultReports)
-    const routes = Studio.layer({ agents, readOnly, scenarios, evaluations }).pipe(
-      Layer.provide(Layer.merge(kernel, store.media))
-    )
+    const routes = Effect.map(CliAgent.programs(settings), (withPrograms) => {
+      const agents = isRunning ? names.flatMap((name) => inBothDialects(withPrograms(agent(name)))) : []
+      return Studio.layer({ agents, readOnly, scenarios, evaluations })
+    }).pipe(Layer.unwrap, Layer.provide(Layer.merge(kernel, store.media)))
     const server = HttpRouter.serve(routes, {
       disableLogger: true,
       disableListenLog: true,

@@ -29,6 +29,7 @@ export class Threads {
   readonly #running: Semaphore.Semaphore
   /** Programs whose threads wait, the longest waiting first. */
   readonly #waiting = new Set<Execution>()
+  readonly #open = new Set<Execution>()
   readonly #ending = new Set<Promise<unknown>>()
 
   constructor(most: number) {
@@ -38,12 +39,23 @@ export class Threads {
 
   readonly open: CodeInterpreter["Service"]["open"] = (code) =>
     Effect.acquireRelease(
-      Effect.sync(() => new Execution(code, this)),
-      (execution) => Effect.sync(() => execution.end())
+      Effect.sync(() => {
+        const execution = new Execution(code, this)
+        this.#open.add(execution)
+        return execution
+      }),
+      (execution) =>
+        Effect.sync(() => {
+          this.#open.delete(execution)
+          execution.end()
+        })
     )
 
-  /** Waits until the threads have ended that were told to. */
-  readonly ended: Effect.Effect<void> = Effect.promise(() => Promise.all(this.#ending)).pipe(Effect.asVoid)
+  /** Ends all threads, also those of programs that nobody closed, and waits for their ends. */
+  readonly close: Effect.Effect<void> = Effect.promise(() => {
+    for (const execution of this.#open) execution.end()
+    return Promise.all(this.#ending)
+  }).pipe(Effect.asVoid)
 
   /** Runs a step, in its turn. */
   run<A, E>(execution: Execution, step: Effect.Effect<A, E>): Effect.Effect<A, E> {

@@ -193,8 +193,5 @@ const recoveredCalls = Effect.fnUntraced(function* (
 })
 
 /** Returns the given result of a call. The usage of its child run stays counted. */
-const resolve = (
-  call: Call,
-  known: Pick<CallResult, "output"> | Pick<CallResult, "error">,
-  child: RunState | undefined
-): CallResult => resultOf(call, { ...known, ...(child === undefined ? {} : { spent: spentBy(child) }) })
+const resolve = (call: Call, known: Exclude<Recovery, string>["resolve"], child: RunState | undefined): CallResult =>
+  resultOf(call, { ...known, ...(child === undefined ? {} : { spent: spentBy(child) }) })

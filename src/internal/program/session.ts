@@ -22,6 +22,7 @@ import { plain, type JsonObject } from "../../kit/json.ts"
 import { shorten } from "../../kit/text.ts"
 import type { ReadableRun } from "../state/currentRun.ts"
 import { turnLog } from "../state/state.ts"
+import { Outside } from "./outside.ts"
 import { CallFailed, type Recorded, read } from "./recordedResult.ts"
 import { recordedClock } from "./recordedClock.ts"
 import { StepScheduler } from "./stepScheduler.ts"
@@ -263,7 +264,8 @@ export class Session {
       if (isLeft) yield* Effect.yieldNow
       else if (computing === undefined) return
       else {
-        start = yield* computing
+        const outside = yield* Outside
+        start = yield* outside(computing)
         this.#computing = this.#computing.filter((other) => other !== computing)
       }
     }

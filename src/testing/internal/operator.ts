@@ -100,7 +100,10 @@ export const inFlight = (
 const truth: NonNullable<Subject["verdict"]> = (_, { effects, result }) => {
   // Calls without write effects run again by themselves.
   if (effects !== "write") return undefined
-  if (result?.output !== undefined) return { resolve: { output: result.output } }
+  if (result?.output !== undefined) {
+    const { output, value } = result
+    return { resolve: value === undefined ? { output } : { output, value } }
+  }
   return result?.error === undefined ? "retry" : { resolve: { error: result.error } }
 }
 

@@ -145,8 +145,8 @@ const begun = Effect.fnUntraced(function* (
   })
 })
 
-const known = ({ error, output = [] }: CallResult): Exclude<Recovery, string>["resolve"] =>
-  error === undefined ? { output } : { error }
+const known = ({ error, output = [], value }: CallResult): Exclude<Recovery, string>["resolve"] =>
+  error !== undefined ? { error } : value === undefined ? { output } : { output, value }
 
 /** Stores a record after the stored ones, whatever revision its run assumes. */
 const append = (store: RunStore.RunStoreShape, record: RunRecord): Effect.Effect<void, StoreError> => {

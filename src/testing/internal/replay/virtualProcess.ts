@@ -13,6 +13,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
 import * as Scheduler from "effect/Scheduler"
+import { Outside } from "../../../Simulation.ts"
 
 /** Whether a machine runs, is suspended (and may run again), or is dead. */
 type Status = "running" | "stopped" | "dead"
@@ -70,7 +71,11 @@ export class Machine implements Scheduler.Scheduler {
 
   /** Starts a program in a context. It takes its first step when the world moves. */
   start<A, E>(program: Effect.Effect<A, E>, context: Context.Context<never> = Context.empty()): Fiber.Fiber<A, E> {
-    const own = context.pipe(Context.add(Clock.Clock, this.clock), Context.add(Scheduler.Scheduler, this))
+    const own = context.pipe(
+      Context.add(Clock.Clock, this.clock),
+      Context.add(Scheduler.Scheduler, this),
+      Context.add(Outside, (effect) => this.ask(effect))
+    )
     return Effect.runForkWith(own)(Effect.andThen(Effect.yieldNow, program))
   }
 
