@@ -122,6 +122,13 @@ const misfortune = async (chaos: Chaos): Promise<void> => {
   for (let beat = 0; chaos.slots.some((slot) => slot.now() === undefined) && beat < 200; beat++) await sleep(50)
 }
 
+/**
+ * Since when a run should be at rest. A run that kills its process costs a lease with each of its six attempts, so it is
+ * stuck only while nothing is stored of it.
+ */
+const waitsSince = ({ runId, updatedAt }: RunStore.RunHead, healed: number): number =>
+  kindOf(runId) === "poison" ? Math.max(healed, updatedAt) : healed
+
 /** Faults under load, then healing, after which every run comes to rest. */
 const cycle = async (chaos: Chaos): Promise<void> => {
   let isHealed = false
@@ -136,9 +143,10 @@ const cycle = async (chaos: Chaos): Promise<void> => {
       chaos.slowest = Math.max(chaos.slowest, took)
       return
     }
-    if (took > mostAfterHealing && !isReported) {
+    const stuck = left.filter((head) => Date.now() - waitsSince(head, healed) > mostAfterHealing)
+    if (stuck.length > 0 && !isReported) {
       isReported = true
-      const what = left.map(
+      const what = stuck.map(
         ({ lease, revision, runId, status }) =>
           `${runId} at ${revision} is ${status.type} under ${JSON.stringify(lease)}`
       )
