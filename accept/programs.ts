@@ -4,25 +4,32 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Asleep } from "../test/program/asleep.ts"
-import { attempt, benched, existing, failures, type Line, node, root, vitest } from "./support.ts"
+import { attempt, benched, existing, failures, type Line, node, root, vitestShared } from "./support.ts"
 
 /** Programs made at random, each cut off at every record, with people who agree and refuse. */
-const crashed = (file: string) => (): Omit<Line, "line"> => {
-  const ran = vitest([file], { timeout: 3_600_000 })
-  const [, programs = "0", points = "0"] = /programs: (\d+) with (\d+) crash points/.exec(ran.stdout) ?? []
+const crashed = (file: string, least: number) => async (): Promise<Omit<Line, "line">> => {
+  const ran = await vitestShared(file, 3_600_000)
+  const counts = [...ran.stdout.matchAll(/programs: (\d+) with (\d+) crash points/g)]
+  const sum = (group: number) => counts.reduce((sum, count) => sum + Number(count[group]), 0)
+  const [programs, points] = [sum(1), sum(2)]
   return {
-    pass: ran.status === 0 && Number(programs) >= 1_000 && Number(points) >= 10_000,
+    pass: ran.status === 0 && programs >= least && points >= 10_000,
     figure: `${programs} programs, ${points} crash points in ${ran.seconds.toFixed(0)} s${failures(ran)}`
   }
 }
 
 /** Programs of models that try to stay, to grow or to get out. */
-const hostile = (): Omit<Line, "line"> => {
-  const ran = vitest(["test/code/hostile.test.ts"], { timeout: 3_600_000 })
-  const [, count = "0", ends = ""] = /hostile programs: (\d+) (\{.*\})/.exec(ran.stdout) ?? []
+const hostile = async (): Promise<Omit<Line, "line">> => {
+  const ran = await vitestShared("test/code/hostile.test.ts", 3_600_000)
+  const ends = new Map<string, number>()
+  for (const [, found = "{}"] of ran.stdout.matchAll(/hostile programs: \d+ (\{.*\})/g)) {
+    const counts: { readonly [end: string]: number } = JSON.parse(found)
+    for (const [end, count] of Object.entries(counts)) ends.set(end, (ends.get(end) ?? 0) + count)
+  }
+  const count = [...ends.values()].reduce((sum, one) => sum + one, 0)
   return {
-    pass: ran.status === 0 && Number(count) >= 1_000,
-    figure: `${count} in ${ran.seconds.toFixed(0)} s: ${ends}${failures(ran)}`
+    pass: ran.status === 0 && count >= 1_000,
+    figure: `${count} in ${ran.seconds.toFixed(0)} s: ${JSON.stringify(Object.fromEntries(ends))}${failures(ran)}`
   }
 }
 
@@ -65,11 +72,15 @@ const asleep = (): ReadonlyArray<Line> => {
 export const programs = async (): Promise<ReadonlyArray<Line>> => [
   await attempt(
     "programs made at random lose nothing and double nothing, wherever they die",
-    crashed("test/program/crash.test.ts")
+    crashed("test/program/crash.test.ts", 1_000)
   ),
   await attempt(
     "code made at random loses nothing and doubles nothing, wherever it dies",
-    crashed("test/code/crash.test.ts")
+    crashed("test/code/crash.test.ts", 1_000)
+  ),
+  await attempt(
+    "background calls made at random lose nothing, double nothing and arrive once, wherever their run dies",
+    crashed("test/agents/backgroundCrash.test.ts", 200)
   ),
   await attempt("hostile code ends in its bounds, hurts no process and leaves no thread and no timer", hostile),
   existing("code that a model writes: calls, blocks, tools, agents, search, errors, limits and days of waiting", [

@@ -1,9 +1,9 @@
 /**
  * What every part of the acceptance shares: a line, and how to run what proves it.
  */
-import { spawnSync } from "node:child_process"
+import { execFile, spawnSync } from "node:child_process"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -48,6 +48,31 @@ export const node = (args: ReadonlyArray<string>, options?: Parameters<typeof ru
 /** Runs test files with the counts they log, and with the slow cases that `npm test` leaves to the long run. */
 export const vitest = (files: ReadonlyArray<string>, options?: { readonly timeout?: number }): Ran =>
   node(["node_modules/vitest/vitest.mjs", "run", "--silent=false", ...files], { env: { LONG_RUN: "1" }, ...options })
+
+/**
+ * Runs a test file in a process for each core, each of which takes its share of the cases (`test/support/longRun.ts`).
+ * Returns what all of them printed, and the status of one that failed.
+ */
+export const vitestShared = async (file: string, timeout: number): Promise<Ran> => {
+  const started = performance.now()
+  const count = Math.min(availableParallelism(), 8)
+  const share = (index: number) =>
+    new Promise<Omit<Ran, "seconds">>((resolve) => {
+      const env = { ...process.env, NO_COLOR: "1", LONG_RUN: "1", SHARE: `${index}/${count}` }
+      const args = ["node_modules/vitest/vitest.mjs", "run", "--silent=false", file]
+      const options = { cwd: root, env, timeout, maxBuffer: 256 * 1024 * 1024 }
+      const child = execFile(process.execPath, args, options, (_, stdout, stderr) =>
+        resolve({ status: child.exitCode ?? -1, stdout, stderr })
+      )
+    })
+  const all = await Promise.all(Array.from({ length: count }, (_, index) => share(index)))
+  return {
+    status: all.find(({ status }) => status !== 0)?.status ?? 0,
+    stdout: all.map(({ stdout }) => stdout).join("\n"),
+    stderr: all.map(({ stderr }) => stderr).join("\n"),
+    seconds: (performance.now() - started) / 1000
+  }
+}
 
 /** What a run of tests says of those that failed, to stand behind its figure; nothing where all passed. */
 export const failures = ({ stderr }: Ran): string => {

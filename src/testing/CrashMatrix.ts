@@ -80,7 +80,8 @@ export type {
  * - `results_kept`: a call that has its result is not made again.
  * - `fenced`: a process that lost the run stores nothing and does nothing more.
  * - `append_repeatable`: an append that is repeated after a lost acknowledgement succeeds.
- * - `same_journal`: the final journal equals that of an undisturbed run.
+ * - `same_journal`: the final journal equals that of an undisturbed run. After a crash, background calls may end in
+ *   another order: then their results, which arrive once, and the answer are compared.
  * - `nothing_left`: an interruption leaves nothing running.
  *
  * @category models

@@ -2,7 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { CrashMatrix } from "kernai/testing"
 import { codeSubject } from "../support/codePrograms.ts"
-import { isLong, times } from "../support/longRun.ts"
+import { isLong, seedsFrom } from "../support/longRun.ts"
 import { randomOf } from "../support/random.ts"
 
 /** How many times programs were cut off here; the acceptance reads it. */
@@ -17,7 +17,7 @@ describe("a program of a model, crashed at its records", () => {
     "loses nothing, doubles nothing and ends as if undisturbed, in one way each",
     () =>
       Effect.gen(function* () {
-        for (let seed = 0; seed < times(1_000, 3); seed++) {
+        for (const seed of seedsFrom(0, 1_000, 3)) {
           const way = ways[Math.floor(randomOf(seed)() * ways.length)] ?? "before"
           const report = yield* CrashMatrix.run(yield* codeSubject(seed), { ways: [way] })
           assert.deepStrictEqual(report.violations, [], CrashMatrix.format(report))

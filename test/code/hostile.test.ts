@@ -3,7 +3,7 @@ import { Duration, Effect } from "effect"
 import { CodeInterpreter } from "kernai"
 import { Code } from "kernai/code"
 import { hostileProgram } from "../support/hostilePrograms.ts"
-import { isLong, times } from "../support/longRun.ts"
+import { isLong, seedsFrom } from "../support/longRun.ts"
 
 const limits = {
   ...Code.defaultLimits,
@@ -54,7 +54,7 @@ describe("hostile programs", () => {
       Effect.gen(function* () {
         const before = left()
         const count = (end: string) => ends.set(end, (ends.get(end) ?? 0) + 1)
-        const seeds = Array.from({ length: times(1_000, 20) }, (_, seed) => seed)
+        const seeds = seedsFrom(0, 1_000, 20)
         yield* Effect.forEach(seeds, (seed) => Effect.map(ended(hostileProgram(seed)), count), { concurrency: 2 }).pipe(
           Effect.provide(Code.layerQuickJs())
         )

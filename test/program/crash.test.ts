@@ -2,7 +2,7 @@ import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema } from "effect"
 import { Program, Skill, SkillRegistry } from "kernai"
 import { CrashMatrix, MockProvider } from "kernai/testing"
-import { isLong, quickly, times } from "../support/longRun.ts"
+import { isLong, quickly, seedsFrom, shared } from "../support/longRun.ts"
 import { kernelOneByOne } from "../support/oneByOne.ts"
 import { randomSubject } from "../support/programs.ts"
 import { randomOf } from "../support/random.ts"
@@ -32,7 +32,7 @@ it.live("finds a result that differs after a crash, also where it is a time", ()
 
 describe("a program crashed at its records", () => {
   // Each of these is cut off in every way at every record.
-  for (const seed of quickly([1, 2, 3], (seed) => seed === 2)) {
+  for (const seed of shared(quickly([1, 2, 3], (seed) => seed === 2))) {
     it.live(
       `random program ${seed} loses nothing, doubles nothing and ends as if undisturbed in every way`,
       () =>
@@ -50,7 +50,7 @@ describe("a program crashed at its records", () => {
     "random programs lose nothing, double nothing and end as if undisturbed in one way each",
     () =>
       Effect.gen(function* () {
-        for (let seed = 100; seed < 100 + times(1_000, 4); seed++) {
+        for (const seed of seedsFrom(100, 1_000, 4)) {
           const way = ways[Math.floor(randomOf(seed)() * ways.length)] ?? "before"
           const report = yield* CrashMatrix.run(randomSubject(seed), { ways: [way] })
           assert.deepStrictEqual(report.violations, [], CrashMatrix.format(report))

@@ -154,6 +154,20 @@ describe("a program that asks", () => {
     }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("is refused by an answer in time, however late its run continues", () =>
+    Effect.gen(function* () {
+      const refused = Effect.catchTag(Program.confirm("Pay?", { within: "1 hour" }), "CallFailed", ({ error }) =>
+        Effect.succeed(error)
+      )
+      const asking = Program.make("asking", { run: () => Effect.map(refused, String) })
+      yield* Effect.flip(Kernel.run(asking, "go", { runId: "run" }))
+      const answers = (yield* agreement("run")).map(({ callId }) => ({ callId, approved: false }))
+      yield* Kernel.answer("run", answers)
+      yield* TestClock.adjust("2 hours")
+      assert.strictEqual((yield* Kernel.resume(asking, "run")).output, "Declined")
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("asks an agent as a run below it, and receives its typed answer", () =>
     Effect.gen(function* () {
       const extractor = Agent.make({

@@ -80,11 +80,12 @@ const sum = (all: Effect.Effect<ReadonlyArray<number>, unknown, Program.Program>
 
 const numberIn = (callId: string): number => Array.from(callId).reduce((sum, char) => sum + char.charCodeAt(0), 0)
 
-/** A program made from a number. */
-export const randomProgram = (seed: number): Agent.Agent<number> => {
+/** A program made from a number, which may be called in the background. It is the longer, the deeper it goes. */
+export const randomProgram = (seed: number, depth = 2): Agent.Agent<number> => {
   const next = randomOf(seed)
-  const parts = Array.from({ length: 1 + Math.floor(next() * 3) }, () => partOf(next, 2))
+  const parts = Array.from({ length: 1 + Math.floor(next() * (depth + 1)) }, () => partOf(next, depth))
   return Program.make(`random-${seed}`, {
+    background: true,
     output: Schema.Finite,
     agents: [clerk],
     skills: [read, pay, refuse],
@@ -96,15 +97,51 @@ export const randomProgram = (seed: number): Agent.Agent<number> => {
  * A random program as the subject of a crash matrix: payments need an agreement. A person refuses every third question,
  * the same ones in every process, and is late for none.
  */
-export const randomSubject = (seed: number): CrashMatrix.Subject => ({
-  agent: randomProgram(seed),
+export const randomSubject = (seed: number): CrashMatrix.Subject =>
+  subjectOf(seed, randomProgram(seed), MockProvider.make("7"))
+
+/**
+ * An agent as the subject of a crash matrix that calls random programs, most of them in the background. It answers with
+ * the sum of their results.
+ */
+export const backgroundSubject = (seed: number): CrashMatrix.Subject => {
+  const next = randomOf(seed)
+  const programs = Array.from({ length: 3 }, (_, index) => randomProgram(seed * 3 + index, 1))
+  let open = 0
+  const replies = Array.from({ length: 1 + Math.floor(next() * 3) }, () => ({
+    calls: Array.from({ length: 1 + Math.floor(next() * 2) }, (_, index) => {
+      const background = next() < 0.8
+      if (background) open++
+      const name = programs[Math.floor(next() * programs.length)]?.name ?? ""
+      return { id: `call-${index}`, name, params: { input: "go", background } }
+    })
+  }))
+  const model = MockProvider.make().onCall(({ messages, model }) => {
+    if (model.id !== "lead") return "7"
+    const reply = replies[messages.filter(({ role }) => role === "assistant").length]
+    if (reply !== undefined) return reply
+    const ended = [...JSON.stringify(messages).matchAll(/block type=\W+result\W+ name=\W+[\w-]+\W+ id=[^>]*>(-?\d+)/g)]
+    return ended.length < open ? "I wait." : String(ended.reduce((sum, [, number]) => sum + Number(number), 0))
+  })
+  const lead = Agent.make({
+    name: `lead-${seed}`,
+    instructions: "",
+    model: "lead",
+    dialect: "tools",
+    agents: programs
+  })
+  return subjectOf(seed, lead, model)
+}
+
+const subjectOf = (seed: number, agent: Agent.Agent<unknown>, model: MockProvider.Mock): CrashMatrix.Subject => ({
+  agent,
   input: "go",
   answer: (_, questions) => ({
     answers: questions.map(({ callId }) => ({ callId, approved: (seed + numberIn(callId)) % 3 > 0 }))
   }),
   layer: Layer.mergeAll(
     SkillRegistry.layer(),
-    MockProvider.layer("7"),
+    MockProvider.layerOf(model),
     Policy.layer(({ input, name }) =>
       Effect.succeed(
         name === "pay" && Schema.is(number)(input) && input.of % 2 === 0 ? Policy.confirm("pay?") : Policy.allowed

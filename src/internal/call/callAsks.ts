@@ -20,6 +20,7 @@ import { askPolicy } from "../policy/decision.ts"
 import { ask as askModel } from "../prompt/sideCall.ts"
 import type { Asking, Reply, Sampling } from "../words/asking.ts"
 import { type Run, policyScope } from "../run/run.ts"
+import { deadline } from "../words/question.ts"
 
 /** The placeholder result of a call that waits for a person. */
 export interface AskingResult extends CallResult {
@@ -154,10 +155,10 @@ const comparable = ({ form, message, name, output, url }: Asking) => ({
   origin: url === undefined ? undefined : (URL.parse(url)?.origin ?? url)
 })
 
-const replyOf = ({ approved, dismissed, output, reason, values }: Answer): Reply => {
+const replyOf = ({ approved, by, dismissed, output, reason, values }: Answer): Reply => {
   if (approved) return { _tag: "Accepted", values: values ?? {}, ...(output === undefined ? {} : { output }) }
   if (dismissed === true) return { _tag: "Dismissed" }
-  return { _tag: "Declined", ...(reason === undefined ? {} : { reason }) }
+  return { _tag: "Declined", ...(reason === undefined ? {} : { reason }), ...(by === deadline && { isLate: true }) }
 }
 
 /** Calls the model of the run, within the budget of the tree. */

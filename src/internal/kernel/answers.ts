@@ -14,7 +14,7 @@ import { unanswered } from "../state/state.ts"
 import { misfit } from "../../kit/jsonFit.ts"
 import type { JsonObject } from "../../kit/json.ts"
 import { flat, shorten } from "../../kit/text.ts"
-import { decisionOf } from "../words/question.ts"
+import { deadline, decisionOf } from "../words/question.ts"
 import { mayAnswer, signatureOf } from "../../Caller.ts"
 
 /**
@@ -59,7 +59,7 @@ const checked = (
 export const declined = (questions: ReadonlyArray<Question>, now: number): ReadonlyArray<Answer> =>
   questions
     .filter(({ answer, answerBy = Infinity }) => answer === undefined && answerBy <= now)
-    .map(({ callId }) => ({ callId, approved: false, reason: "Nobody answered in time.", by: "deadline" }))
+    .map(({ callId }) => ({ callId, approved: false, reason: "Nobody answered in time.", by: deadline }))
 
 const byCall = (question: Question) => [question.callId, question] as const
 

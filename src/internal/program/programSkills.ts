@@ -52,9 +52,7 @@ const ask = Skills.make(askName, {
     if (ask === undefined) return yield* Effect.fail({ _tag: "Declined", message: "no person can be asked" })
     const reply = yield* ask(asking)
     if (reply._tag === "Accepted") return { values: reply.values }
-    const { answerBy = Infinity } = asking
-    const isLate = answerBy <= (yield* Clock.currentTimeMillis)
-    const { _tag, reason = "it was declined" } = { reason: undefined, ...reply }
+    const { _tag, isLate, reason = "it was declined" } = { isLate: false, reason: undefined, ...reply }
     return yield* Effect.fail({ _tag: isLate ? notAnswered : _tag, message: reason })
   })
 })

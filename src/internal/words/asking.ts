@@ -41,14 +41,14 @@ export interface Asking extends Schema.Schema.Type<typeof Asking> {}
 
 /**
  * The reply of a person: accepted with the values of the form, or with the result of an external call, declined, or
- * dismissed.
+ * dismissed. A question that nobody answered in time is declined as `isLate`.
  *
  * @category models
  * @since 0.1.0
  */
 export type Reply =
   | { readonly _tag: "Accepted"; readonly values: JsonObject; readonly output?: Json }
-  | { readonly _tag: "Declined"; readonly reason?: string }
+  | { readonly _tag: "Declined"; readonly reason?: string; readonly isLate?: true }
   | { readonly _tag: "Dismissed" }
 
 /**

@@ -76,6 +76,9 @@ export interface Answer extends TypeOf<typeof answer> {}
  */
 export type GivenAnswer = Answer | (External & { readonly output: Json }) | (External & { readonly error: string })
 
+/** Declines the questions that nobody answered in time (`Answer.by`). */
+export const deadline = "deadline"
+
 /** An answer without a decision. */
 interface External extends Pick<Answer, "callId" | "by"> {
   readonly approved?: never

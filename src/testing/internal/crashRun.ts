@@ -25,6 +25,7 @@ import { answerBy } from "../../RunDriver.ts"
 import * as RunStore from "../../RunStore.ts"
 import type { AnySkill, Effects } from "../../Skill.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
+import { treeOf } from "../../store-kit/StoredRuns.ts"
 import { drive, inOrder, type Machine, type Order, World } from "./replay/virtualProcess.ts"
 import { decide } from "./operator.ts"
 import * as Verdict from "./reliabilityRules.ts"
@@ -159,7 +160,7 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
     told ||= how?.told ?? false
     findings.push(...(how?.findings ?? []))
     yield* expireLeases(operator)
-    if (how?.options.answers?.length === 0) yield* passTime(world, operator)
+    if (state !== undefined && how?.options.answers?.length === 0) yield* passTime(world, operator, state)
     const store = yield* opened(place)
     const number = processes.length + 1
     const machine = world.boot(`process ${number}`)
@@ -211,14 +212,22 @@ export const live = Effect.fnUntraced(function* <Output, S extends AnySkill<unkn
   }
 }, Effect.scoped)
 
-/** Lets the time pass until a run that waits for nobody continues, such as a program that sleeps. */
+/**
+ * Lets the time pass until a run that waits for nobody continues, such as a program that sleeps. A part of it that has
+ * its answer continues at once.
+ */
 const passTime = Effect.fnUntraced(function* (
   world: World,
-  store: RunStore.RunStoreShape
+  store: RunStore.RunStoreShape,
+  state: RunState
 ): Effect.fn.Return<void, RunStore.StoreError> {
+  if ((yield* treeOf(store, state)).some(isAnswered)) return
   const head = Option.getOrUndefined(yield* store.head(runId))
   world.now = Math.max(world.now, (head && answerBy(head)) ?? 0)
 })
+
+const isAnswered = ({ questions, status }: RunState): boolean =>
+  status.type === "paused" && questions.length > 0 && questions.every(({ answer }) => answer !== undefined)
 
 /** Ends the leases of processes that were cut off, as time would: the next process starts much later. */
 export const expireLeases = Effect.fnUntraced(function* (

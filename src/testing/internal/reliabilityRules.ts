@@ -2,10 +2,11 @@
  * Checks the rules of a crash matrix, from facts and journals alone.
  */
 
-import type { CallOutcome } from "../../Call.ts"
+import type { CallOutcome, CallResult } from "../../Call.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
 import { fold } from "../../RunState.ts"
+import { field } from "../../kit/foreignCode.ts"
 import { type Fact, keyOf } from "./watchedProcess.ts"
 
 /** The rules of a matrix. */
@@ -200,9 +201,10 @@ export const judgeSame = (expected: ReadonlyArray<Kept>, actual: ReadonlyArray<K
   if (failure !== undefined) return [{ rule: "same_journal", detail: `it failed with ${failure} on its way` }]
   for (const run of expected) {
     const other = found.get(run.runId)
+    const linesOf = other === undefined || isSame(scheduleOf(run), scheduleOf(other)) ? essence : outcome
     // Most are identical, which is fast to check.
-    if (other !== undefined && essence(run, JSON.stringify).join() === essence(other, JSON.stringify).join()) continue
-    const [before, after] = [essence(run), other === undefined ? [] : essence(other)]
+    if (other !== undefined && linesOf(run, JSON.stringify).join() === linesOf(other, JSON.stringify).join()) continue
+    const [before, after] = [linesOf(run), other === undefined ? [] : linesOf(other)]
     const index = before.findIndex((line, index) => line !== after[index])
     const at = index < 0 && after.length > before.length ? before.length : index
     if (at >= 0) {
@@ -256,6 +258,34 @@ const essence = ({ journal, state }: Kept, write: Write = text): ReadonlyArray<s
   lines.push({ group: "", line: `context ${write(state?.context)}` })
   return ordered(lines)
 }
+
+/** Returns when the results of background calls arrived and when the run waited, which may change with a crash. */
+const scheduleOf = ({ journal }: Kept): ReadonlyArray<unknown> =>
+  endedIn(journal).length === 0
+    ? []
+    : journal.flatMap(({ events }) =>
+        events.flatMap((event) =>
+          event.type === "turn_started"
+            ? (event.ended ?? []).map(({ callId }) => [event.turnId, callId])
+            : event.type === "paused"
+              ? [field(event.metadata, "callIds")]
+              : []
+        )
+      )
+
+/**
+ * Returns what must not depend on the order in which background calls end: the result of each of them, which arrives
+ * once, and the answer of the run.
+ */
+const outcome = ({ journal, state }: Kept, write: Write = text): ReadonlyArray<string> => [
+  ...endedIn(journal)
+    .map((result) => completed(result.callId, result, write).line)
+    .sort(),
+  write([state?.status.type, state?.turns.at(-1)?.message?.content])
+]
+
+const endedIn = (journal: ReadonlyArray<RunRecord>): ReadonlyArray<CallResult> =>
+  journal.flatMap(({ events }) => events.flatMap((event) => (event.type === "turn_started" ? (event.ended ?? []) : [])))
 
 const completed = (callId: string, { error, message, output, skipped }: CallOutcome, write: Write) => {
   const gave = { callId, error, message, output, skipped }
