@@ -2,7 +2,7 @@
  * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, sizes, and the pictures of
  * `docs/gallery`.
  *
- * `KERNAI_FACE=runs`, `run`, `failures`, `people`, `evaluate`, `counts`, `chat` or `axe` runs only these walks.
+ * `KERNAI_FACE=runs`, `run`, `failures`, `operate`, `people`, `evaluate`, `counts`, `chat` or `axe` runs only these walks.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -13,6 +13,7 @@ import { chatLines } from "./faceChat.ts"
 import { countLines } from "./faceCounts.ts"
 import { evaluateLines } from "./faceEvaluate.ts"
 import { failureLines } from "./faceFailures.ts"
+import { operateLines } from "./faceOperate.ts"
 import { peopleLines } from "./facePeople.ts"
 import { runLines } from "./faceRun.ts"
 import { runsLines } from "./faceRuns.ts"
@@ -51,6 +52,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
         ...(wanted("runs") ? await runsLines(browser, office) : []),
         ...(wanted("run") ? await runLines(browser, office) : []),
         ...(wanted("failures") ? await failureLines(browser, office) : []),
+        ...(wanted("operate") ? await operateLines(browser, office) : []),
         ...(wanted("people") ? await peopleLines(browser, office) : []),
         ...(wanted("evaluate") ? await evaluateLines(browser, office) : []),
         ...(wanted("chat") ? await chatLines(browser, office) : []),

@@ -32,6 +32,7 @@ export const shots: ReadonlyArray<Shot> = [
   { name: "state", address: ({ seats }) => ofRun(seats, "?tab=State") },
   { name: "usage", address: ({ invoice }) => ofRun(invoice, "?tab=Usage") },
   { name: "approvals", address: () => "#/questions" },
+  { name: "operate", address: () => "#/operate" },
   { name: "evaluate", address: () => "#/evaluate" },
   { name: "experiment", address: () => "#/evaluate", link: ".experiments a" },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },

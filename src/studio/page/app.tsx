@@ -6,6 +6,7 @@ import { EvaluateView } from "./evaluateView.tsx"
 import { ExperimentView } from "./experimentView.tsx"
 import { KeyList } from "./keyList.tsx"
 import { attempt, data, place, readQuestions, readWaiting, showKeys } from "./pageStore.ts"
+import { OperateView } from "./operateView.tsx"
 import { OverviewView } from "./overviewView.tsx"
 import { QuestionsView } from "./questionsView.tsx"
 import { RunView } from "./runView.tsx"
@@ -20,6 +21,7 @@ const titles = {
   run: "Run",
   questions: "Approvals",
   chat: "Chat",
+  operate: "Operate",
   scenarios: "Scenarios",
   evaluate: "Evaluate"
 } as const
@@ -61,6 +63,8 @@ const Screen = () => {
       return <QuestionsView />
     case "chat":
       return <ChatView key={`${id}/${sub}`} agent={id} conversation={sub} />
+    case "operate":
+      return <OperateView />
     case "scenarios":
       return <ScenariosView />
     case "evaluate":

@@ -65,4 +65,4 @@ export const reasonOf = (status: RunStatus): string => {
 export const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 
 /** Returns a status in words. */
-export const named = (status: string): string => status.replace("_", " ")
+export const named = (status: string): string => status.replaceAll("_", " ")

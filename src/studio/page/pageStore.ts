@@ -14,7 +14,7 @@ export type Tab = (typeof tabs)[number]
 export const hash = signal(location.hash)
 
 export interface Place {
-  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "scenarios" | "evaluate"
+  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "operate" | "scenarios" | "evaluate"
   readonly id: string
   readonly sub: string
   readonly query: URLSearchParams
@@ -28,11 +28,9 @@ export const place = computed((): Place => {
 })
 
 const screenOf = (name: string, id: string): Place["screen"] =>
-  name === "overview" || name === "questions" || name === "chat" || name === "scenarios" || name === "evaluate"
-    ? name
-    : name === "runs" && id !== ""
-      ? "run"
-      : "runs"
+  screens.find((screen) => screen === name) ?? (name === "runs" && id !== "" ? "run" : "runs")
+
+const screens = ["overview", "questions", "chat", "operate", "scenarios", "evaluate"] as const
 
 /** Goes to an address of the page. */
 export const go = (address: string): void => {

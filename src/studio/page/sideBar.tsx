@@ -24,6 +24,7 @@ const items = (): ReadonlyArray<Item> => {
     runs,
     { screens: ["questions"], name: "Approvals", icon: "shield-check", address: "#/questions" },
     { screens: ["chat"], name: "Chat", icon: "message-square", address: `#/chat/${first}` },
+    { screens: ["operate"], name: "Operate", icon: "wrench", address: "#/operate" },
     ...(info.value.evaluations ? [evaluate] : []),
     ...(info.value.scenarios ? [scenarios] : [])
   ]

@@ -3,6 +3,7 @@
 import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
 import type { CountRange } from "../../RunStore.ts"
+import type { Group, Need } from "../../Operations.ts"
 import type { Experiment, ExperimentReport } from "../internal/experiments.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
 import type { Overview } from "../internal/studioOverview.ts"
@@ -31,6 +32,19 @@ export interface Fork {
   readonly results?: Readonly<Record<string, string>>
 }
 
+/** The runs of an agent, of a version of it, or of a tenant. */
+export interface RunsOf {
+  readonly agent?: string
+  readonly version?: string
+  readonly tenant?: string
+}
+
+/** Runs to delete: those whose last change is older than a time. */
+export interface Old extends Pick<RunsOf, "agent" | "tenant"> {
+  readonly status: ReadonlyArray<string>
+  readonly updatedBefore: number
+}
+
 export interface Source {
   readonly isFile: boolean
   readonly info: () => Promise<Info>
@@ -47,6 +61,12 @@ export interface Source {
   readonly answer: (runId: string, decision: Decision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
   readonly retry: (runId: string) => Promise<void>
+  /** Counts the runs that need somebody. */
+  readonly needy: (runs: RunsOf) => Promise<ReadonlyArray<Group>>
+  /** Offers the runs with a need to workers again. Returns how many. */
+  readonly requeue: (runs: RunsOf & { readonly need: Need }) => Promise<number>
+  /** Deletes old runs. Returns how many. */
+  readonly prune: (old: Old) => Promise<number>
   readonly fork: (runId: string, fork: Fork) => Promise<string>
   readonly start: (body: unknown) => Promise<string>
   readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
@@ -109,6 +129,10 @@ const send = (path: string, body: unknown): Promise<Response> => request("POST",
 
 const post = async <A>(path: string, body: unknown): Promise<A> => (await send(path, body)).json()
 
+interface Changed {
+  readonly runIds: ReadonlyArray<string>
+}
+
 const of = (runId: string) => `/runs/${encodeURIComponent(runId)}`
 
 /** Exchanges the token in the address for a cookie, and removes it from the address. */
@@ -140,6 +164,9 @@ export const server: Source = {
   answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
   cancel: async (runId) => void (await send(`/api${of(runId)}/cancel`, { reason: "stopped in the studio" })),
   retry: async (runId) => void (await send(`/api${of(runId)}/retry`, {})),
+  needy: (runs) => get(`/api/operations?${new URLSearchParams({ ...runs }).toString()}`),
+  requeue: async (runs) => (await post<Changed>("/api/operations/requeue", runs)).runIds.length,
+  prune: async (old) => (await post<Changed>("/api/operations/prune", old)).runIds.length,
   fork: async (runId, fork) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, fork)).runId,
   scenarios: () => get("/data/scenarios"),
   experiments: () => get("/data/experiments"),
