@@ -203,15 +203,17 @@ export const shell = Skill.make("shell", {
   }),
   effects: "write",
   timeout: "61 minutes",
-  execute: Effect.fnUntraced(function* ({ command, run_in_background, timeout }, { rootRunId }) {
+  execute: Effect.fnUntraced(function* ({ command, run_in_background, timeout }) {
     const workspace = yield* Workspace
     if (run_in_background === true) return `Started ${yield* workspace.start(command)}`
     const limit = timeout === undefined ? {} : { timeout: Duration.millis(timeout) }
     const running = workspace.run(command, limit)
     const store = yield* Kept.storeOfRun
     if (store === undefined) return shownEnd(yield* running)
-    const [end, changes] = yield* Kept.aroundCommand(store, workspace, rootRunId, running)
-    return changes.length === 0 ? shownEnd(end) : Skill.result(shownEnd(end), { metadata: Kept.metadata(changes) })
+    const [end, changed] = yield* Kept.aroundCommand(store, workspace, running)
+    const shown = [shownEnd(end), ...Kept.lostNote(changed)].join("\n")
+    const { changes } = changed
+    return changes.length === 0 ? shown : Skill.result(shown, { metadata: Kept.metadata(changes) })
   })
 })
 

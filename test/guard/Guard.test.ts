@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Layer, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Ref, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import {
   Agent,
   Kernel,
@@ -232,6 +233,46 @@ describe("a reply", () => {
       assert.strictEqual(error.message, "the run was stopped: a judge objects to the reply")
       yield* Deferred.await(isInterrupted)
     })
+  )
+
+  it.effect(
+    "of an hour is passed on word by word, and is stopped two seconds after a judge began to read the wrong one",
+    () =>
+      Effect.gen(function* () {
+        const words = yield* Ref.make(0)
+        const shown: Array<string> = []
+        const hour = Stream.range(1, 3_600).pipe(
+          Stream.mapEffect((second) =>
+            Effect.as(
+              Effect.andThen(Effect.sleep("1 second"), Ref.set(words, second)),
+              StreamPart.text(second === 1_000 ? "poison " : "word ")
+            )
+          ),
+          Stream.concat(Stream.make(StreamPart.finish()))
+        )
+        const judge = (text: string) => Effect.as(Effect.sleep("2 seconds"), text.includes("poison"))
+        const layer = Kernel.layerMemory.pipe(
+          Layer.provide([
+            Guard.layerReply({ every: 5, judge }),
+            Layer.succeed(Provider.Provider, { name: "slow", stream: () => hour }),
+            SkillRegistry.layer()
+          ])
+        )
+        const running = yield* Kernel.stream(native, "Go.").pipe(
+          Stream.runForEach((event) => Effect.sync(() => event.type === "text_chunk" && shown.push(event.text))),
+          Effect.provide(layer),
+          Effect.flip,
+          Effect.forkChild
+        )
+        yield* TestClock.adjust("500 seconds")
+        // The judge reads beside the reply, which does not wait for it.
+        assert.deepStrictEqual([yield* Ref.get(words), shown.length], [500, 500])
+        yield* TestClock.adjust("1 hour")
+        const error = yield* Fiber.join(running)
+        assert.strictEqual(error.message, "the run was stopped: a judge objects to the reply")
+        assert.isAtMost(yield* Ref.get(words), 1_004)
+        assert.isAtMost(shown.length, 1_004)
+      })
   )
 
   it.effect("is judged by a model, and any answer but no is an objection", () =>

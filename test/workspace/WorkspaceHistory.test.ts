@@ -4,7 +4,7 @@ import { Effect, Exit, FileSystem, Layer, Option } from "effect"
 import { Agent, Kernel, type MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
 import { FileMediaStore } from "kernai/file"
 import { MockProvider } from "kernai/testing"
-import { Workspace, WorkspaceHistory, WorkspaceSkills } from "kernai/workspace"
+import { Workspace, WorkspaceError, WorkspaceHistory, WorkspaceSkills } from "kernai/workspace"
 
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
 
@@ -35,11 +35,14 @@ const media = Layer.unwrap(
   )
 ).pipe(Layer.provide(NodeServices.layer), Layer.orDie)
 
-const live = Kernel.layerNoProvider.pipe(
-  Layer.provideMerge(SkillRegistry.layer(...WorkspaceSkills.all)),
-  Layer.provideMerge(Layer.mergeAll(ProtocolRegistry.layer(), RunStore.layerMemory, media)),
-  Layer.provideMerge(Workspace.layerMemory(start))
-)
+const liveIn = (workspace: Layer.Layer<Workspace.Workspace>) =>
+  Kernel.layerNoProvider.pipe(
+    Layer.provideMerge(SkillRegistry.layer(...WorkspaceSkills.all)),
+    Layer.provideMerge(Layer.mergeAll(ProtocolRegistry.layer(), RunStore.layerMemory, media)),
+    Layer.provideMerge(workspace)
+  )
+
+const live = liveIn(Workspace.layerMemory(start))
 
 const contents = Workspace.Workspace.use((workspace) =>
   Effect.gen(function* () {
@@ -178,6 +181,51 @@ describe("the history of a workspace", () => {
       assert.strictEqual([...ids].filter((id) => typeof id === "string").length, 4)
     })
   )
+
+  test(
+    "takes back what a command did among 2,100 files, of which it stores those that changed, and says what was too large",
+    Effect.gen(function* () {
+      const workspace = yield* Workspace.Workspace
+      const large = new Uint8Array(2_000_000).fill(65)
+      const files = new Map<string, Uint8Array>([["large.bin", large]])
+      for (let index = 0; index < 2_100; index++) files.set(`many/${index}.txt`, new TextEncoder().encode(`${index}\n`))
+      yield* workspace.restore(files)
+      const provider = MockProvider.make(
+        call("shell", { command: "rm many/7.txt; echo eight > many/8.txt; echo new > many/new.txt" }),
+        call("shell", { command: "echo gone > large.bin; echo 9 > many/8.txt" }),
+        "done"
+      )
+      yield* Kernel.run(agent, "?", { runId: "many", provider })
+      const sent = JSON.stringify(provider.lastCall?.messages)
+      assert.include(sent, "[an undo cannot bring back large.bin: not kept before the command]")
+      const changes = yield* WorkspaceHistory.changes("many")
+      const ids = new Set(
+        changes.flatMap(({ after, before }) => [after, before]).filter((id) => typeof id === "string")
+      )
+      // 7 and 8 before, 8 twice and new.txt after, and the small content of large.bin.
+      assert.strictEqual(ids.size, 6)
+      const { lost } = yield* WorkspaceHistory.undo("many")
+      assert.deepStrictEqual(lost, ["large.bin"])
+      const textOf = (path: string) =>
+        Effect.map(workspace.read(path), (file) => (file._tag === "Text" ? file.text : undefined))
+      assert.deepStrictEqual([yield* textOf("many/7.txt"), yield* textOf("many/8.txt")], ["7\n", "8\n"])
+      assert.strictEqual((yield* Effect.flip(workspace.read("many/new.txt"))).reason, "not_found")
+    })
+  )
+
+  it.live("runs commands among more files than can be looked at, and says so", () => {
+    const tooLarge = new WorkspaceError.WorkspaceError({ reason: "too_large", detail: "there are too many files" })
+    const huge = Layer.effect(
+      Workspace.Workspace,
+      Effect.map(Workspace.Workspace, (workspace) => ({ ...workspace, snapshot: Effect.fail(tooLarge) }))
+    ).pipe(Layer.provide(Workspace.layerMemory(start)))
+    const provider = MockProvider.make(call("shell", { command: "cat a.txt" }), "done")
+    return Effect.gen(function* () {
+      yield* Kernel.run(agent, "?", { provider })
+      const sent = JSON.stringify(provider.lastCall?.messages)
+      assert.match(sent, /one.*an undo cannot take back all of this: there are too many files/)
+    }).pipe(Effect.provide(liveIn(huge)))
+  })
 
   test(
     "does not repeat an edit that was written before the process died",

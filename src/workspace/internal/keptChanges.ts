@@ -77,72 +77,93 @@ const noteOf = (key: string, kept?: KeptChange) =>
 
 // ---------------------------------------------------------------- commands
 
-const maxFiles = 2_000
-const maxBytes = 4 * 1024 * 1024
+/** Files whose content is remembered before a command, and bytes of one of them and of all. */
+const maxFiles = 20_000
+const maxFileBytes = 1024 * 1024
+const maxBytes = 32 * 1024 * 1024
+/** Changed files that a result names. */
+const maxChanges = 2_000
 
-/** The files of a workspace as the last command of a run left them. */
-interface Known {
-  readonly runId: string
-  readonly files: Map<string, { readonly signature: string; readonly id: string }>
+/** Content by path, as the last command of a workspace left it. Without bytes: one that does not fit. */
+type Remembered = Map<string, { readonly signature: string; readonly bytes: Uint8Array | undefined }>
+
+const rememberedOf = new WeakMap<WorkspaceShape, Remembered>()
+
+/** What a command changed. `isWhole` is false if there were more changes, or too many files to look for them. */
+interface Changed {
+  readonly changes: ReadonlyArray<KeptChange>
+  readonly isWhole: boolean
 }
-
-const knownOf = new WeakMap<WorkspaceShape, Known>()
 
 /**
- * Runs a command and returns what it changed. The content before a change is known for the files of a small folder
- * (2,000 files, 4 MiB), which are kept before the first command of a run; each is kept once.
+ * Runs a command and returns what it changed. Nobody knows in advance what a command will change, so the content of all
+ * files is remembered in memory, within bounds; only what changed is stored.
  */
-export const aroundCommand = <A, R>(
+export const aroundCommand = Effect.fnUntraced(function* <A, R>(
   store: MediaStoreShape,
   workspace: WorkspaceShape,
-  runId: string,
   command: Effect.Effect<A, WorkspaceError, R>
-): Effect.Effect<readonly [A, ReadonlyArray<KeptChange>], WorkspaceError | KeepError, R> =>
-  Effect.gen(function* () {
-    const before = yield* workspace.snapshot
-    const last = knownOf.get(workspace)
-    const known = last?.runId === runId ? last : { runId, files: new Map() }
-    knownOf.set(workspace, known)
-    if (before.size <= maxFiles) yield* keepFiles(store, workspace, known, before)
-    const result = yield* command
-    const after = yield* workspace.snapshot
-    const paths = [...new Set([...before.keys(), ...after.keys()])]
-    const changed = paths.filter((path) => before.get(path) !== after.get(path)).slice(0, maxFiles)
-    const old = new Map(changed.map((path) => [path, known.files.get(path)]))
-    yield* keepFiles(store, workspace, known, new Map([...after].filter(([path]) => old.has(path))))
-    return [result, changed.map((path) => changeOf(path, before, after, old.get(path), known.files.get(path)))]
-  })
-
-const changeOf = (
-  path: string,
-  before: Snapshot,
-  after: Snapshot,
-  old: { readonly signature: string; readonly id: string } | undefined,
-  now: { readonly signature: string; readonly id: string } | undefined
-): KeptChange => {
-  const idOf = (snapshot: Snapshot, content: typeof old) => {
+): Effect.fn.Return<readonly [A, Changed], WorkspaceError | KeepError, R> {
+  const before = yield* snapshotOf(workspace)
+  if (before === undefined) return [yield* command, { changes: [], isWhole: false }]
+  const remembered: Remembered = rememberedOf.get(workspace) ?? new Map()
+  rememberedOf.set(workspace, remembered)
+  for (const [path, { signature }] of remembered) if (before.get(path) !== signature) remembered.delete(path)
+  yield* remember(workspace, remembered, before)
+  const result = yield* command
+  const after = yield* snapshotOf(workspace)
+  if (after === undefined) return [result, { changes: [], isWhole: false }]
+  const paths = [...new Set([...before.keys(), ...after.keys()])]
+  const changed = paths.filter((path) => before.get(path) !== after.get(path))
+  const old = new Map(changed.map((path) => [path, remembered.get(path)]))
+  for (const path of changed) remembered.delete(path)
+  yield* remember(workspace, remembered, new Map([...after].filter(([path]) => old.has(path))))
+  const idOf = (snapshot: Snapshot, path: string, content: ReturnType<Remembered["get"]>) => {
     const signature = snapshot.get(path)
-    if (signature === undefined) return null
-    return content?.signature === signature ? content.id : undefined
+    if (signature === undefined) return Effect.succeed(null)
+    const bytes = content?.signature === signature ? content.bytes : undefined
+    return bytes === undefined ? Effect.undefined : keepContent(store, bytes)
   }
-  const [first, last] = [idOf(before, old), idOf(after, now)]
-  return { path, ...(first === undefined ? {} : { before: first }), ...(last === undefined ? {} : { after: last }) }
-}
+  const changes = yield* Effect.forEach(
+    changed.slice(0, maxChanges),
+    Effect.fnUntraced(function* (path): Effect.fn.Return<KeptChange, KeepError> {
+      const first = yield* idOf(before, path, old.get(path))
+      const last = yield* idOf(after, path, remembered.get(path))
+      return { path, ...(first === undefined ? {} : { before: first }), ...(last === undefined ? {} : { after: last }) }
+    })
+  )
+  return [result, { changes, isWhole: changed.length <= maxChanges }]
+})
 
-/** Stores the files whose content is not known, as long as they are small together. */
-const keepFiles = Effect.fnUntraced(function* (
-  store: MediaStoreShape,
-  workspace: WorkspaceShape,
-  { files }: Known,
-  snapshot: Snapshot
-) {
+/** The files of a workspace. Undefined if there are too many. */
+const snapshotOf = (workspace: WorkspaceShape): Effect.Effect<Snapshot | undefined, WorkspaceError> =>
+  Effect.catchIf(
+    workspace.snapshot,
+    ({ reason }) => reason === "too_large",
+    () => Effect.undefined
+  )
+
+/** Reads the files whose content is not remembered, as long as they fit. */
+const remember = Effect.fnUntraced(function* (workspace: WorkspaceShape, files: Remembered, snapshot: Snapshot) {
   let bytes = 0
+  for (const file of files.values()) bytes += file.bytes?.length ?? 0
   for (const [path, signature] of snapshot) {
-    if (files.get(path)?.signature === signature) continue
+    if (files.size >= maxFiles || bytes >= maxBytes) return
+    if (files.has(path)) continue
     const file = Option.getOrUndefined(yield* Effect.option(workspace.read(path)))
-    if (file === undefined) continue
-    bytes += file.bytes.length
-    if (bytes > maxBytes) return
-    files.set(path, { signature, id: (yield* store.put(contentOf(file.bytes))).id })
+    const length = file?.bytes.length ?? Infinity
+    const isKept = length <= maxFileBytes && bytes + length <= maxBytes
+    if (isKept) bytes += length
+    files.set(path, { signature, bytes: isKept ? file?.bytes : undefined })
   }
 })
+
+/** Says which contents were not kept, so that an undo cannot bring them back. */
+export const lostNote = ({ changes, isWhole }: Changed): ReadonlyArray<string> => {
+  const lost = changes.filter((change) => change.before === undefined).map(({ path }) => path)
+  const names = lost.length > 5 ? `${lost.slice(0, 5).join(", ")} and ${lost.length - 5} more` : lost.join(", ")
+  return [
+    ...(lost.length === 0 ? [] : [`[an undo cannot bring back ${names}: not kept before the command]`]),
+    ...(isWhole ? [] : ["[an undo cannot take back all of this: there are too many files]"])
+  ]
+}
