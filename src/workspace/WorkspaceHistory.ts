@@ -3,7 +3,8 @@
  *
  * The skills of a workspace keep the content of each file before and after they change it, among the media of the run,
  * and the journal names it. So a run can be taken back, and with `layerForks` a fork begins with the files that the run
- * had at its revision. Only the files that changed are kept. Commands in the background are not recorded.
+ * had at its revision. Only the files that changed are kept, as long as the media of the run are: `MediaStore.layerMemory`
+ * releases them when the run ends, `FileMediaStore` and `SqlMediaStore` keep them. Commands in the background are not recorded.
  *
  * @since 0.1.0
  */
@@ -14,8 +15,8 @@ import * as Schema from "effect/Schema"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Hooks from "../Hooks.ts"
-import { MediaNotFound, MediaUnreadable, RunNotFound, StoreError } from "../KernelError.ts"
-import { MediaStore } from "../MediaStore.ts"
+import { type MediaUnreadable, RunNotFound, type StoreError } from "../KernelError.ts"
+import { MediaStore, type MediaStoreShape } from "../MediaStore.ts"
 import * as Runs from "../RunStore.ts"
 import type { RunRecord } from "../RunState.ts"
 import { originsOf } from "../store-kit/StoredRuns.ts"
@@ -68,7 +69,7 @@ export interface RestoreOptions {
  * @category errors
  * @since 0.1.0
  */
-export type RestoreError = MediaNotFound | MediaUnreadable | RunNotFound | StoreError | WorkspaceError
+export type RestoreError = MediaUnreadable | RunNotFound | StoreError | WorkspaceError
 
 type Services = MediaStore | Runs.RunStore | Workspace
 
@@ -185,11 +186,17 @@ const toPoint = Effect.fnUntraced(function* (
     if (!force && !own.has(now)) {
       return yield* new WorkspaceError({ reason: "changed", detail: `${path} was changed since the run wrote it` })
     }
-    contents.set(path, wanted === null ? undefined : yield* media.bytes(wanted))
+    const bytes = wanted === null ? Option.none() : yield* bytesOf(media, wanted)
+    if (wanted !== null && Option.isNone(bytes)) lost.push(path)
+    else contents.set(path, Option.getOrUndefined(bytes))
   }
   yield* workspace.restore(contents)
   return { paths: [...contents.keys()], lost }
 }, Effect.scoped)
+
+/** Reads a content, none if the store released it with its run. */
+const bytesOf = (media: MediaStoreShape, id: string): Effect.Effect<Option.Option<Uint8Array>, RestoreError> =>
+  Effect.catchTag(Effect.asSome(media.bytes(id)), "MediaNotFound", () => Effect.succeedNone)
 
 /** The id of a content, null for no file, undefined for a content that was not kept. */
 type Version = string | null | undefined

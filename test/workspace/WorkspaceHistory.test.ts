@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, Exit, FileSystem, Layer, Option } from "effect"
-import { Agent, Kernel, type MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
+import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
 import { FileMediaStore } from "kernai/file"
 import { MockProvider } from "kernai/testing"
 import { Workspace, WorkspaceError, WorkspaceHistory, WorkspaceSkills } from "kernai/workspace"
@@ -35,10 +35,10 @@ const media = Layer.unwrap(
   )
 ).pipe(Layer.provide(NodeServices.layer), Layer.orDie)
 
-const liveIn = (workspace: Layer.Layer<Workspace.Workspace>) =>
+const liveIn = (workspace: Layer.Layer<Workspace.Workspace>, store: Layer.Layer<MediaStore.MediaStore> = media) =>
   Kernel.layerNoProvider.pipe(
     Layer.provideMerge(SkillRegistry.layer(...WorkspaceSkills.all)),
-    Layer.provideMerge(Layer.mergeAll(ProtocolRegistry.layer(), RunStore.layerMemory, media)),
+    Layer.provideMerge(Layer.mergeAll(ProtocolRegistry.layer(), RunStore.layerMemory, store)),
     Layer.provideMerge(workspace)
   )
 
@@ -212,6 +212,22 @@ describe("the history of a workspace", () => {
       assert.strictEqual((yield* Effect.flip(workspace.read("many/new.txt"))).reason, "not_found")
     })
   )
+
+  it.live("says which files are lost where the media of a run were released at its end", () => {
+    const released = liveIn(Workspace.layerMemory(start), MediaStore.layerMemory)
+    return Effect.gen(function* () {
+      yield* run
+      const { lost, paths } = yield* WorkspaceHistory.undo("r")
+      assert.deepStrictEqual(
+        [lost, paths],
+        [
+          ["a.txt", "b.txt", "c.txt"],
+          ["new.txt", "d.txt"]
+        ]
+      )
+      assert.deepStrictEqual(yield* contents, { "a.txt": "one more\n", "b.txt": "two\n", "kept.txt": "kept\n" })
+    }).pipe(Effect.provide(released))
+  })
 
   it.live("runs commands among more files than can be looked at, and says so", () => {
     const tooLarge = new WorkspaceError.WorkspaceError({ reason: "too_large", detail: "there are too many files" })
