@@ -49,6 +49,32 @@ const course = (browser: Browser, office: Office) =>
     return verdict(pass, `${rows.length} experiments, ${reasons.join(", ")}`)
   })
 
+const collect = (browser: Browser, office: Office) =>
+  attempt("a run becomes a row of a data set and is scored, and a command evaluates the data set", async () => {
+    const id = await office.submit("What is stored of a collected run?")
+    const page = await enter(browser, office)
+    await page.evaluate(`location.hash = "#/runs/${id}"`)
+    await page.locator(".heading.completed").waitFor()
+    await page.getByRole("button", { name: "Add to data set" }).click()
+    await page.getByLabel("the data set").fill("guides")
+    await page.getByRole("button", { name: "Add", exact: true }).click()
+    await page.getByText("Added to guides").waitFor()
+    await page.getByRole("button", { name: "Score" }).click()
+    await page.getByLabel("why").fill("It shows the table.")
+    await page.getByRole("button", { name: "Good" }).click()
+    await page.getByText("Scored as good").waitFor()
+    await page.getByRole("link", { name: "Evaluate" }).click()
+    await page.locator("details", { hasText: "guides" }).locator("summary").click()
+    await page.getByRole("link", { name: "What is stored of a collected run?" }).waitFor()
+    await page.getByText("It shows the table.").waitFor()
+    await page.close()
+    const ran = node(["--conditions=kernai-source", join(root, "bin/kernai.mjs"), "eval", "evals/guides.jsonl"], {
+      cwd: dirname(office.evaluations)
+    })
+    return verdict(/0 of 0 passed.*1 skipped/.test(ran.stdout), ran.stdout.trim())
+  })
+
 export const evaluateLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
-  await course(browser, office)
+  await course(browser, office),
+  await collect(browser, office)
 ]

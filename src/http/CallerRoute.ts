@@ -17,12 +17,12 @@ import { type CallerRuns, ServedRuns } from "./ServedRuns.ts"
 import { admit } from "./internal/admission.ts"
 
 /**
- * The services of a handler: the request, its route and its scope, which closes with the response.
+ * The services of a handler: the request, its caller, its route and its scope, which closes with the response.
  *
  * @category models
  * @since 0.1.0
  */
-export type Provided = HttpRouter.RouteContext | HttpServerRequest.HttpServerRequest | Scope.Scope
+export type Provided = CurrentCaller | HttpRouter.RouteContext | HttpServerRequest.HttpServerRequest | Scope.Scope
 
 /**
  * Responds for a caller.

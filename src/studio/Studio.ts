@@ -41,7 +41,10 @@ export interface PageOptions extends Access.Options {
   readonly readOnly?: boolean | undefined
   /** The folder in which `kernai scenario matrix` writes its reports. Default: the page shows no scenarios. */
   readonly scenarios?: string | undefined
-  /** The folder in which `kernai eval` writes its reports. Default: the page shows no evaluations. */
+  /**
+   * The folder in which `kernai eval` writes its reports, and the page data sets and scores. Default: the page shows no
+   * evaluations.
+   */
   readonly evaluations?: string | undefined
   /**
    * Reads the pages of `ui_resource` contents, such as an `McpHub`. They are shown in frames without network access.

@@ -15,7 +15,7 @@ export const flags = {
   evaluations: Shared.optionalText(
     "evaluations",
     "folder",
-    `Show the reports that 'kernai eval' wrote into this folder (${defaultReports}, where there is one)`
+    `The folder of evaluations: reports of 'kernai eval', data sets and scores (${defaultReports})`
   ),
   readOnly: Shared.toggle("read-only", "Show only: start, answer, cancel and fork nothing"),
   port: Shared.positive("port", "number", "The port on this machine (a free one)").pipe(Shared.optional),

@@ -36,8 +36,8 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     const isRunning = (settings.model ?? settings.script ?? settings.agent) !== undefined
     const { agent, kernel } = yield* CliAgent.make(settings, store, isRunning ? {} : { unused: "" })
     const names = input.agentName.length === 0 ? [agent().name] : input.agentName
-    const scenarios = input.scenarios ?? existing(defaultScenarios)
-    const evaluations = input.evaluations ?? existing(defaultReports)
+    const scenarios = input.scenarios ?? (existsSync(defaultScenarios) ? defaultScenarios : undefined)
+    const { evaluations = defaultReports } = input
     const routes = Effect.map(CliAgent.programs(settings), (withPrograms) => {
       const agents = isRunning ? names.flatMap((name) => inBothDialects(withPrograms(agent(name)))) : []
       return Studio.layer({ agents, readOnly, scenarios, evaluations })
@@ -60,9 +60,6 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     return yield* Effect.never
   }).pipe(Effect.scoped)
 })
-
-/** Returns a folder if it exists. */
-const existing = (folder: string): string | undefined => (existsSync(folder) ? folder : undefined)
 
 /** Returns the agent in both dialects, which the chat offers as a setting. */
 const inBothDialects = <A extends Runnable<unknown>>(agent: A): ReadonlyArray<A> => [

@@ -19,7 +19,8 @@ import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
 import { questions, pageOf, recordsAfter, waitingIn } from "./studioData.ts"
 import { toHtml } from "../RunExport.ts"
-import * as Experiments from "./experiments.ts"
+import { json } from "./answerJson.ts"
+import * as EvaluationRoutes from "./evaluationRoutes.ts"
 import * as Edits from "./forkEdits.ts"
 import { framed, type Pages } from "./framedPage.ts"
 import * as Matrix from "./matrixReports.ts"
@@ -32,14 +33,14 @@ export interface Options {
   readonly readOnly: boolean
   /** The folder with the reports of scenarios. */
   readonly scenarios: string | undefined
-  /** The folder with the reports of evaluations. */
+  /** The folder of evaluations. */
   readonly evaluations: string | undefined
   readonly pages: Pages | undefined
 }
 
 /** Adds the routes below a path. */
 export const layer = (
-  path: string,
+  path: `/${string}`,
   options: Options
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | RunStore | MediaStore | ServedRuns> =>
   Layer.effectDiscard(
@@ -48,8 +49,7 @@ export const layer = (
       const media = yield* MediaStore
       const { agents } = yield* ServedRuns
       const skills = Option.getOrUndefined(yield* Effect.serviceOption(SkillRegistry))
-      const get = (route: string, respond: Route.Respond) =>
-        Route.add("GET", `${path}${route}` as `/${string}`, respond)
+      const get = (route: string, respond: Route.Respond) => Route.add("GET", `${path}${route}`, respond)
       const factsOf = RunFacts.make(store)
       yield* get("/info", () => Effect.flatMap(infoOf(options, agents, skills), json))
       yield* get("/runs", () =>
@@ -67,15 +67,11 @@ export const layer = (
       yield* get("/scenarios", () =>
         Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )
-      const experiments = options.evaluations === undefined ? undefined : Experiments.make(options.evaluations)
-      yield* get("/experiments", () =>
-        Effect.flatMap(experiments === undefined ? Effect.succeed([]) : Experiments.list(experiments), json)
-      )
-      yield* get("/experiments/:file", () => experiment(experiments))
+      if (options.evaluations !== undefined) yield* EvaluationRoutes.add(path, options.evaluations)
       yield* get("/page", () => Effect.flatMap(query(PageQuery), (page) => framed(options.pages, page)))
       yield* get("/runs/:runId/records", () => records(store))
       yield* get("/runs/:runId/export", () => exported(store, media))
-      yield* Route.add("POST", `${path}/runs/:runId/fork` as `/${string}`, () => fork(store, agents.length > 0))
+      yield* Route.add("POST", `${path}/runs/:runId/fork`, () => fork(store, agents.length > 0))
     })
   )
 
@@ -99,13 +95,6 @@ const exported = Effect.fnUntraced(function* (store: RunStoreShape, media: Media
       "x-content-type-options": "nosniff"
     }
   })
-})
-
-const experiment = Effect.fnUntraced(function* (experiments: ReturnType<typeof Experiments.make> | undefined) {
-  const file = yield* Route.param("file")
-  const found = experiments === undefined ? Option.none() : yield* experiments.find(file)
-  if (Option.isNone(found)) return yield* new Invalid({ detail: "there is no such report" })
-  return yield* json(found.value)
 })
 
 const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) {
@@ -150,9 +139,6 @@ const ListQuery = Schema.Struct({
   order: Schema.optionalKey(Schema.Literals(["newest", "oldest"])),
   after: Schema.optionalKey(Schema.String)
 })
-
-const json = (value: unknown) =>
-  Effect.succeed(HttpServerResponse.jsonUnsafe(value, { headers: { "cache-control": "no-store" } }))
 
 /** Decodes the query of the request with a Schema. */
 const query = <A, I extends Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>(

@@ -19,7 +19,7 @@ export interface Info {
   readonly readOnly: boolean
   /** Whether reports of scenarios can be shown. */
   readonly scenarios: boolean
-  /** Whether reports of evaluations can be shown. */
+  /** Whether there is a folder of evaluations. */
   readonly evaluations: boolean
   readonly agents: ReadonlyArray<AgentLine>
   /** JSON Schemas of the inputs of skills, by the names of the skills. */

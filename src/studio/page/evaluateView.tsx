@@ -1,19 +1,21 @@
-/** Experiments over time: how many answers of each data set were right, and whether that was enough. */
+/** Evaluations: experiments over time, data sets, and scores by people. */
 
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { Experiment } from "../internal/experiments.ts"
+import type { DataSet, Score } from "../internal/keptLines.ts"
+import { DataSets, Scores } from "./collected.tsx"
 import { ago, cost, duration } from "./format.ts"
 import { attempt, data } from "./pageStore.ts"
 import { Skeleton } from "./skeleton.tsx"
 import { StatusChip } from "./status.tsx"
 
 export const EvaluateView = () => {
-  const experiments = useSignal<ReadonlyArray<Experiment> | undefined>(undefined)
-  useEffect(() => void attempt(async () => (experiments.value = await data().experiments())), [])
-  const found = experiments.value
-  if (found === undefined) return <Skeleton label="reading the reports" />
-  const names = [...new Set(found.map(({ name }) => name))]
+  const known = useSignal<Known | undefined>(undefined)
+  useEffect(() => void attempt(async () => (known.value = await read())), [])
+  if (known.value === undefined) return <Skeleton label="reading the reports" />
+  const { experiments, scores, sets } = known.value
+  const names = [...new Set(experiments.map(({ name }) => name))]
   return (
     <section class="screen" aria-label="Evaluate">
       <header>
@@ -21,10 +23,23 @@ export const EvaluateView = () => {
       </header>
       {names.length === 0 && <NoExperiment />}
       {names.map((name) => (
-        <DataSet key={name} name={name} experiments={found.filter((one) => one.name === name)} />
+        <Experiments key={name} name={name} experiments={experiments.filter((one) => one.name === name)} />
       ))}
+      <DataSets sets={sets} />
+      <Scores scores={scores} />
     </section>
   )
+}
+
+interface Known {
+  readonly experiments: ReadonlyArray<Experiment>
+  readonly sets: ReadonlyArray<DataSet>
+  readonly scores: ReadonlyArray<Score>
+}
+
+const read = async (): Promise<Known> => {
+  const [experiments, sets, scores] = await Promise.all([data().experiments(), data().dataSets(), data().scores()])
+  return { experiments, sets, scores }
 }
 
 const NoExperiment = () => (
@@ -41,8 +56,8 @@ export const addressOf = (file: string): string => `#/evaluate/${encodeURICompon
 
 export const percent = (share: number): string => `${Math.round(share * 100)}%`
 
-/** The experiments with one data set, the newest first. */
-const DataSet = ({ experiments, name }: { name: string; experiments: ReadonlyArray<Experiment> }) => (
+/** The experiments with one data set, the newest first: how many answers were right, and whether that was enough. */
+const Experiments = ({ experiments, name }: { name: string; experiments: ReadonlyArray<Experiment> }) => (
   <div class="card">
     <h2>{name}</h2>
     <Course experiments={experiments.slice(0, mostBars).toReversed()} />

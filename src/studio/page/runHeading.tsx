@@ -8,7 +8,9 @@ import { ForkButton } from "./forkSheet.tsx"
 import { cost, counted, duration, excerpt, wordsOf } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { revision, run, setRevision, state } from "./openRun.ts"
-import { attempt, canChange, data, go, runAddress, setQuery } from "./pageStore.ts"
+import { attempt, canChange, data, go, info, runAddress, setQuery } from "./pageStore.ts"
+import { AddRowButton } from "./addRowSheet.tsx"
+import { ScoreButton } from "./scoreSheet.tsx"
 import { StatusChip } from "./status.tsx"
 import { say } from "./toasts.tsx"
 
@@ -92,6 +94,12 @@ const Actions = ({ isLast, shown }: { shown: RunState; isLast: boolean }) => {
         <button data-key="s" onClick={() => act(() => data().cancel(shown.rootRunId), "Cancelled")}>
           <Icon name="square" /> Cancel
         </button>
+      )}
+      {canChange.value && info.value.evaluations && (
+        <>
+          <ScoreButton runId={shown.runId} />
+          <AddRowButton shown={shown} />
+        </>
       )}
       {!data().isFile && (
         <a class="button" href={data().exportUrl(shown.runId)} download>

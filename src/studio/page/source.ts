@@ -5,6 +5,7 @@ import type { OpenQuestion, RunRecord } from "../../RunState.ts"
 import type { CountRange } from "../../RunStore.ts"
 import type { Group, Need } from "../../Operations.ts"
 import type { Experiment, ExperimentReport } from "../internal/experiments.ts"
+import type { DataSet, NewRow, NewScore, Score } from "../internal/keptLines.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
 import type { Overview } from "../internal/studioOverview.ts"
 import type { WaitingQuestion, ListQuery, Records, RunPage } from "../internal/studioData.ts"
@@ -73,6 +74,10 @@ export interface Source {
   readonly messages: (runId: string) => Promise<ReadonlyArray<unknown>>
   readonly experiments: () => Promise<ReadonlyArray<Experiment>>
   readonly experiment: (file: string) => Promise<ExperimentReport>
+  readonly dataSets: () => Promise<ReadonlyArray<DataSet>>
+  readonly addRow: (row: typeof NewRow.Type) => Promise<void>
+  readonly scores: () => Promise<ReadonlyArray<Score>>
+  readonly score: (score: typeof NewScore.Type) => Promise<void>
   readonly scenarios: () => Promise<ReadonlyArray<MatrixReport>>
   /** Returns the address of the page of a `ui_resource`. */
   readonly pageUrl: (server: string, uri: string) => string
@@ -169,6 +174,10 @@ export const server: Source = {
   prune: async (old) => (await post<Changed>("/api/operations/prune", old)).runIds.length,
   fork: async (runId, fork) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, fork)).runId,
   scenarios: () => get("/data/scenarios"),
+  dataSets: () => get("/data/sets"),
+  addRow: async (row) => void (await send("/data/sets", row)),
+  scores: () => get("/data/scores"),
+  score: async (score) => void (await send("/data/scores", score)),
   experiments: () => get("/data/experiments"),
   experiment: (file) => get(`/data/experiments/${encodeURIComponent(file)}`),
   pageUrl: (server, uri) => `${base()}/data/page?${new URLSearchParams({ server, uri }).toString()}`,
