@@ -104,6 +104,10 @@ export const programs = async (): Promise<ReadonlyArray<Line>> => [
   existing("background calls: results, lists, cancellation, questions, forks and replays", [
     "test/agents/background.test.ts"
   ]),
+  existing("background calls over HTTP, useChat, AG-UI and A2A, and on the page of the studio", [
+    "test/http/background.test.ts",
+    "test/studio/waterfall.test.ts"
+  ]),
   existing("an agent continues until a check accepts its answer, within its turns and its budget", [
     "test/kernel/goals.test.ts"
   ]),

@@ -1,11 +1,12 @@
 /** The tree over all agents of a run, and the time axis that they share. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, MediaStore, Program, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { rowsOf } from "../../src/studio/page/rows.ts"
 import { axisOf, type Known, linesOf } from "../../src/studio/page/waterfall.ts"
 import { command, final } from "../support/blocks.ts"
+import { call, native, voices } from "../support/team.ts"
 
 const look = Skill.make("look", {
   description: "Looks",
@@ -30,9 +31,10 @@ const layerOf = () =>
     Layer.provideMerge(RunStore.layerMemory)
   )
 
-const knownRuns = Effect.gen(function* () {
+const knownRuns = Effect.flatMap(Kernel.run(clerk, "Is a seat free?"), ({ runId }) => readRuns(runId))
+
+const readRuns = Effect.fnUntraced(function* (runId: string) {
   const store = yield* RunStore.RunStore
-  const { runId } = yield* Kernel.run(clerk, "Is a seat free?")
   const runs = new Map<string, Known>()
   for (const line of yield* store.list({ rootRunId: runId })) {
     const records = yield* Stream.runCollect(store.read(line.runId))
@@ -55,6 +57,27 @@ describe("the tree over all agents", () => {
           [5, "call", "look", "ok"],
           [4, "turn", "turn 2 · scripted", "ok"],
           [2, "turn", "turn 2 · scripted", "ok"]
+        ]
+      )
+    }).pipe(Effect.provide(layerOf()))
+  )
+
+  it.effect("shows a background call as a child run that is not over while the agent continues", () =>
+    Effect.gen(function* () {
+      const careful = Program.make("careful", { background: true, run: (to) => Effect.as(Program.confirm(to), "paid") })
+      const lead = native("lead", { agents: [careful] })
+      const { provider } = voices({ lead: [call("careful", { input: "Pay?", background: true }), "I wait.", "Done."] })
+      yield* Effect.flip(Kernel.run(lead, "go", { runId: "run", provider }))
+      const { runId, runs } = yield* readRuns("run")
+      assert.deepStrictEqual(
+        linesOf(runId, runs).map(({ label, level, status }) => [level, label, status]),
+        [
+          [1, "lead", "waiting"],
+          [2, "turn 1 · lead", "ok"],
+          [3, "careful", "waiting"],
+          [4, "turn 1 · careful", "running"],
+          [5, "program_ask", "running"],
+          [2, "turn 2 · lead", "ok"]
         ]
       )
     }).pipe(Effect.provide(layerOf()))

@@ -5,7 +5,7 @@
  * repeated when the reply is stored. Pure except for its own state: the same events give the same chunks.
  */
 
-import type { Call, CallOutcome } from "../../Call.ts"
+import type { Call, CallOutcome, CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import type { DialectName } from "../../Dialect.ts"
@@ -35,6 +35,8 @@ export class UiFold {
   readonly #known = new Map<string, Pick<Call, "name" | "input">>()
   /** Data parts of tasks and called agents by their calls, which each new state replaces. */
   readonly #tasks = new Map<string, TaskPart>()
+  /** The calls that work in the background, by their runs. */
+  readonly #inBackground = new Map<string, string>()
   /** The tasks of the plan in progress that are not completed, by their calls. */
   readonly #planned = new Map<string, Planned>()
   #strategy: Plan.Strategy = "parallel"
@@ -57,7 +59,7 @@ export class UiFold {
         return [chunk("start", { messageId: event.runId, messageMetadata: { runId: event.runId, agent: event.agent } })]
       case "turn_started":
         this.#turnId = event.turnId
-        return [chunk("start-step")]
+        return [chunk("start-step"), ...(event.ended ?? []).flatMap((result) => this.#arrived(result))]
       case "turn_prepared":
         this.#dialect = event.dialect
         return []
@@ -163,6 +165,7 @@ export class UiFold {
     const part = taskPart(this.#turnId, call)
     if (part === undefined) return []
     this.#tasks.set(call.callId, part)
+    if (call.background) this.#inBackground.set(Calls.childRunId(this.#turnId, call) ?? "", call.callId)
     return this.#taskIs(call.callId, "pending")
   }
 
@@ -211,8 +214,18 @@ export class UiFold {
     return this.#tasks.get(callId)?.name === "agent" ? [...rewritten, ...this.#taskIs(callId, "running")] : rewritten
   }
 
+  /** Shows the result of a background call, whose call has had a preliminary one since it started. */
+  #arrived(result: CallResult): ReadonlyArray<Chunk> {
+    const callId = this.#inBackground.get(result.callId) ?? result.callId
+    this.#inBackground.delete(result.callId)
+    return this.#ended(callId, result)
+  }
+
   #ended(callId: string, result: CallOutcome): ReadonlyArray<Chunk> {
     const { error, output } = result
+    if (error === undefined && Array.from(this.#inBackground.values()).includes(callId)) {
+      return [{ ...ofOutcome(callId, result, false), preliminary: true }]
+    }
     const planned = this.#planned.get(callId)
     if (planned !== undefined && error === undefined) this.#planned.delete(callId)
     else if (planned !== undefined) this.#planned.set(callId, { ...planned, hasFailed: true })
