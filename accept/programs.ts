@@ -118,5 +118,8 @@ export const programs = async (): Promise<ReadonlyArray<Line>> => [
   await attempt("the invoice office is short and prints what it promises", office),
   existing("the invoice office on memory, files, SQLite, PostgreSQL and three runners, in virtual time", [
     "test/examples/invoiceOffice.test.ts"
+  ]),
+  existing("a desk that waits for a background call on memory, files, SQLite, PostgreSQL and two runners", [
+    "test/examples/reportDesk.test.ts"
   ])
 ]
