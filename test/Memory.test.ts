@@ -6,9 +6,9 @@ import { memorySuite } from "./support/memory.ts"
 import { command } from "./support/blocks.ts"
 import { scope } from "./support/skillSpec.ts"
 
-memorySuite("Memory.layerMemory", Memory.layerMemory)
-
 describe("Memory.layerMemory", () => {
+  memorySuite(Memory.layerMemory)
+
   it.effect("scores entries by the share of query words they contain, where rare words count more", () =>
     Effect.gen(function* () {
       const memory = yield* Memory.Memory

@@ -2,7 +2,9 @@
  * Keeps memories in a database, searched by its full-text index: FTS5 in SQLite, `tsvector` in PostgreSQL.
  *
  * Words are split here, so both databases find the same memories. With an `Embedder`, texts are also compared by
- * meaning: their vectors are stored and searched newest first. Memories of different spaces are separate.
+ * meaning: the database compares all vectors of a search where it has an extension for it, `sqlite-vec` in SQLite and
+ * pgvector in PostgreSQL. Without the extension this process compares them, newest first, and logs that it does.
+ * Memories of different spaces are separate.
  *
  * @since 0.1.0
  */
@@ -17,11 +19,12 @@ import * as Memories from "../store-kit/MemoryRules.ts"
 import { wordsOf } from "../kit/text.ts"
 import { type LimitExceeded, StoreError } from "../KernelError.ts"
 import * as Memory from "../Memory.ts"
-import { failed, orLost } from "./internal/sqlFault.ts"
+import { failed, orLost, wordsOf as wordsFor } from "./internal/sqlFault.ts"
 import * as Key from "./internal/key.ts"
 import * as Tables from "./internal/memoryTables.ts"
 import { migrate } from "./internal/migrate.ts"
 import { onPg, onSqlite } from "./internal/ownClient.ts"
+import { sqliteVec } from "./internal/sqliteVec.ts"
 import type * as Postgres from "./internal/postgres.ts"
 import type * as SqliteClient from "./SqliteClient.ts"
 
@@ -34,7 +37,7 @@ import type * as SqliteClient from "./SqliteClient.ts"
 export interface Options {
   /** The owner of the memories, such as a user or a project. Default: `default`. */
   readonly space?: string | undefined
-  /** Maximum number of vectors that a search compares, newest first. Default: 10,000. */
+  /** Maximum number of vectors that a search compares in this process, newest first. Default: 10,000. */
   readonly compared?: number | undefined
 }
 
@@ -50,12 +53,14 @@ export const make = Effect.fnUntraced(function* (
   const sql = (yield* SqlClient.SqlClient).withoutTransforms()
   const dialect = sql.onDialectOrElse({ pg: () => Tables.postgres(sql), orElse: () => Tables.sqlite(sql) })
   yield* migrate(sql, "kernai_memory_migrations", { "0001_memories": dialect.tables })
+  const compared = Math.floor(options.compared ?? 10_000)
   const table: Table = {
     sql,
     dialect,
     embed: yield* Memory.embedding,
+    vectors: yield* Effect.cached(Effect.catchTag(dialect.vectors, "SqlError", withoutVectors(dialect, compared))),
     space: Key.make(options.space ?? "default"),
-    compared: Math.floor(options.compared ?? 10_000)
+    compared
   }
   return {
     store: (memory) => store(table, memory),
@@ -75,13 +80,21 @@ export const layer = (options?: Options): Layer.Layer<Memory.Memory, StoreError,
   Layer.effect(Memory.Memory, make(options))
 
 /**
- * Keeps memories in a SQLite file, which may be that of a run store.
+ * Keeps memories in a SQLite file, which may be that of a run store. Loads the package `sqlite-vec` if it is installed.
  *
  * @category layers
  * @since 0.1.0
  */
-export const layerSqlite = (file: string | (SqliteClient.Options & Options)): Layer.Layer<Memory.Memory, StoreError> =>
-  onSqlite(Memory.Memory, file, make(typeof file === "string" ? {} : file))
+export const layerSqlite = (
+  file: string | (SqliteClient.Options & Options)
+): Layer.Layer<Memory.Memory, StoreError> => {
+  const options = typeof file === "string" ? { filename: file } : file
+  return Layer.unwrap(
+    Effect.map(sqliteVec, (found) =>
+      onSqlite(Memory.Memory, { ...options, extensions: options.extensions ?? found }, make(options))
+    )
+  )
+}
 
 export type {
   /**
@@ -107,12 +120,25 @@ interface Table {
   readonly sql: SqlClient.SqlClient
   readonly dialect: Tables.Dialect
   readonly embed: (text: string) => Effect.Effect<Float32Array | undefined>
+  /** The comparison by the database, if it has one. */
+  readonly vectors: Effect.Effect<Tables.Vectors | undefined>
   readonly space: string
   readonly compared: number
 }
 
 const guarded = <A>(operation: string, effect: Effect.Effect<A, SqlError>): Effect.Effect<A, StoreError> =>
   Effect.catchTag(orLost(effect), "SqlError", failed(operation))
+
+/** Logs that the database cannot compare vectors. */
+const withoutVectors =
+  ({ extension }: Tables.Dialect, compared: number) =>
+  (error: SqlError) =>
+    Effect.as(
+      Effect.logInfo(
+        `${extension} is not there, so searches compare the newest ${compared} vectors in this process: ${wordsFor(error)}`
+      ),
+      undefined
+    )
 
 const byKey = ({ space, sql }: Table, key: string) =>
   sql<Tables.Row>`SELECT id, name, body FROM kernai_memories WHERE space = ${space} AND memory_key = ${Key.make(key)}`
@@ -131,6 +157,7 @@ const store = Effect.fnUntraced(function* (
     if (before !== undefined) return yield* entryOf(before)
   }
   const vector = yield* embed(content)
+  const vectors = vector === undefined ? undefined : yield* table.vectors
   const entry = yield* Memory.entryOf(content, metadata)
   const row = {
     space,
@@ -148,6 +175,7 @@ const store = Effect.fnUntraced(function* (
         const id = rows[0]?.id
         if (id === undefined) return false
         yield* dialect.index(id, wordsOf(content))
+        if (vector !== undefined && vectors !== undefined) yield* vectors.store(id, vector)
         for (const [name, value] of Object.entries(metadata)) {
           yield* sql`INSERT INTO kernai_memory_facts ${sql.insert(factOf(id, name, value))}`
         }
@@ -210,6 +238,14 @@ const matching = ({ space, sql }: Table, filter: Memory.Query["filter"]) =>
     })
   ])
 
+/** Returns the nearest vectors that pass the filter, compared by the database or else in this process. */
+const nearest = Effect.fnUntraced(function* (table: Table, vector: Float32Array, query: Memory.Query, count: number) {
+  const vectors = yield* table.vectors
+  if (vectors === undefined) return yield* alike(table, vector, query, count)
+  const rows = yield* vectors.nearest(vector, matching(table, query.filter), count)
+  return new Map(rows.map(({ fit, id }) => [id, Math.max(0, Math.min(1, fit))]))
+})
+
 /** Returns the newest vectors that pass the filter, best match first. */
 const alike = Effect.fnUntraced(function* (table: Table, vector: Float32Array, query: Memory.Query, count: number) {
   const { compared, sql } = table
@@ -221,7 +257,7 @@ const alike = Effect.fnUntraced(function* (table: Table, vector: Float32Array, q
     const where = sql.and([matching(table, query.filter), sql`m.vector IS NOT NULL`, ...older])
     const rows = yield* sql<{ id: number; vector: Uint8Array }>`
       SELECT m.id, m.vector FROM kernai_memories m WHERE ${where} ORDER BY m.id DESC LIMIT ${most}`
-    for (const row of rows) found.set(row.id, Memories.likeness(vector, floats(row.vector)))
+    for (const row of rows) found.set(row.id, Memories.likeness(vector, Tables.floats(row.vector)))
     before = rows.at(-1)?.id
     if (rows.length < most) break
   }
@@ -245,7 +281,7 @@ const search = Effect.fnUntraced(function* (
       row.fit / (1 + row.fit)
     ])
   )
-  const meanings = vector === undefined ? undefined : yield* guarded("search", alike(table, vector, query, count))
+  const meanings = vector === undefined ? undefined : yield* guarded("search", nearest(table, vector, query, count))
   const best = Memories.ranked(texts, meanings, asked)
   if (best.length === 0) return []
   const rows = yield* guarded(
@@ -274,11 +310,6 @@ const factOf = (memory: number, name: string, value: unknown) => ({
   name: Key.make(name),
   value: Key.make(Memories.canonical(value))
 })
-
-/** Decodes a vector. Bytes written by another program may not be one. */
-const floats = (bytes: Uint8Array): Float32Array | undefined =>
-  // Bytes from a database may start at any address, numbers may not.
-  bytes.length % 4 === 0 ? new Float32Array(new Uint8Array(bytes).buffer) : undefined
 
 const decode = Schema.decodeUnknownResult(
   Schema.fromJsonString(

@@ -25,7 +25,7 @@ import * as Statement from "effect/sql/Statement"
 import * as Stream from "effect/Stream"
 import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs"
 import { dirname } from "node:path"
-import { DatabaseSync, type SQLInputValue } from "node:sqlite"
+import { DatabaseSync, type DatabaseSyncOptions, type SQLInputValue } from "node:sqlite"
 import { pathToFileURL } from "node:url"
 import { watch } from "./internal/sameFiles.ts"
 import { isInTransaction, toInput, toSqlError } from "./internal/sqlite.ts"
@@ -48,6 +48,8 @@ export interface Options {
    * uninterruptibly.
    */
   readonly busyTimeout?: Duration.Input | undefined
+  /** Paths of extensions to load, such as that of `sqlite-vec`. SQL cannot load others. Default: none. */
+  readonly extensions?: ReadonlyArray<string> | undefined
 }
 
 /**
@@ -83,11 +85,14 @@ export interface SqliteClient extends Client.SqlClient {
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<SqliteClient, SqlError, Scope.Scope | Reactivity.Reactivity> {
-  const { busyTimeout = "5 seconds", filename, synchronous = "full" } = options
+  const { busyTimeout = "5 seconds", extensions = [], filename, synchronous = "full" } = options
   const unopened = toSqlError(`open ${filename}`, `${filename}: `)
   const canWrite = isWritable(filename)
   const db = yield* Effect.acquireRelease(
-    Effect.try({ try: () => (canWrite ? opened(filename) : readable(filename)), catch: unopened }),
+    Effect.try({
+      try: () => extended(extensions, (options) => (canWrite ? opened : readable)(filename, options)),
+      catch: unopened
+    }),
     (db) => Effect.sync(() => db.isOpen && db.close())
   )
   const patiently = waiting(db, busyTimeout)
@@ -129,9 +134,26 @@ export const make = Effect.fnUntraced(function* (
 export const layer = (options: Options): Layer.Layer<Client.SqlClient, SqlError> =>
   Layer.effect(Client.SqlClient, make(options)).pipe(Layer.provide(Reactivity.layer))
 
-const opened = (filename: string): DatabaseSync => {
+/** Opens a database with extensions. */
+const extended = (
+  extensions: ReadonlyArray<string>,
+  open: (options: DatabaseSyncOptions) => DatabaseSync
+): DatabaseSync => {
+  if (extensions.length === 0) return open({})
+  const db = open({ allowExtension: true })
+  try {
+    for (const path of extensions) db.loadExtension(path)
+    db.enableLoadExtension(false)
+    return db
+  } catch (cause) {
+    db.close()
+    throw cause
+  }
+}
+
+const opened = (filename: string, options: DatabaseSyncOptions): DatabaseSync => {
   makePrivate(filename)
-  return new DatabaseSync(filename)
+  return new DatabaseSync(filename, options)
 }
 
 /** Returns whether a database can be written: its file, and the folder for its log. A missing file can be created. */
@@ -147,16 +169,16 @@ const isWritable = (filename: string): boolean => {
 }
 
 /** Opens a database to read it: with its log if that is possible, and otherwise as a file that does not change. */
-const readable = (filename: string): DatabaseSync => {
+const readable = (filename: string, options: DatabaseSyncOptions): DatabaseSync => {
   try {
-    return readOnly(filename)
+    return readOnly(filename, options)
   } catch {
-    return readOnly(new URL(`${pathToFileURL(filename).href}?immutable=1`))
+    return readOnly(new URL(`${pathToFileURL(filename).href}?immutable=1`), options)
   }
 }
 
-const readOnly = (location: string | URL): DatabaseSync => {
-  const db = new DatabaseSync(location, { readOnly: true })
+const readOnly = (location: string | URL, options: DatabaseSyncOptions): DatabaseSync => {
+  const db = new DatabaseSync(location, { ...options, readOnly: true })
   try {
     // Reading the tables opens the log.
     db.exec("SELECT 1 FROM sqlite_schema")

@@ -1,23 +1,94 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted } from "effect"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Layer, Logger, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { Memory } from "kernai"
 import { SqliteClient, SqlMemory } from "kernai/sql"
+import { MemorySuite } from "kernai/testing"
 import { memorySuite } from "../support/memory.ts"
 import { isLong } from "../support/longRun.ts"
 import * as Postgres from "../support/postgres.ts"
 
+/** The texts of log entries. */
+const logged = () => {
+  const lines: Array<string> = []
+  const logger = Logger.layer([Logger.make(({ message }) => void lines.push(String(message)))])
+  return { lines, logger }
+}
+
+const embedOne: Memory.Embed = () => Effect.succeed([1, 2, 3])
+
+/** Stores 20 texts whose vectors are alike, and returns how many a search finds by meaning. */
+const manyVectors = <E>(layer: Layer.Layer<Memory.Memory, E>) =>
+  Effect.gen(function* () {
+    const memory = yield* Memory.Memory
+    for (let index = 0; index < 20; index++) yield* memory.store({ content: `n${index}` })
+    return (yield* memory.search({ query: "zzz", limit: 100 })).length
+  }).pipe(Effect.provideService(Memory.Embedder, embedOne), Effect.provide(layer))
+
 const sqlite = SqliteClient.layer({ filename: ":memory:" })
 
-memorySuite("SqlMemory on SQLite", SqlMemory.layerSqlite(":memory:"))
+describe("SqlMemory on SQLite with sqlite-vec", () => {
+  memorySuite(SqlMemory.layerSqlite(":memory:"))
+
+  it.effect("compares all vectors in the database", () =>
+    Effect.gen(function* () {
+      const { lines, logger } = logged()
+      const found = yield* manyVectors(SqlMemory.layerSqlite({ filename: ":memory:", compared: 1 })).pipe(
+        Effect.provide(logger)
+      )
+      assert.deepStrictEqual([found, lines], [20, []])
+    })
+  )
+})
+
+describe("SqlMemory on SQLite without an extension", () => {
+  memorySuite(SqlMemory.layerSqlite({ filename: ":memory:", extensions: [] }))
+
+  it.effect("says once that vectors are compared in this process", () =>
+    Effect.gen(function* () {
+      const { lines, logger } = logged()
+      const layer = SqlMemory.layerSqlite({ filename: ":memory:", extensions: [], compared: 7 })
+      assert.strictEqual(yield* Effect.provide(manyVectors(layer), logger), 7)
+      assert.lengthOf(lines, 1)
+      assert.match(lines[0] ?? "", /^sqlite-vec is not there, so searches compare the newest 7 vectors in this process/)
+    })
+  )
+})
 
 // On PostgreSQL the long run tries the same: `npm test` tries its client and its appends there.
 if (isLong) {
-  describe.skipIf(!Postgres.available)("PostgreSQL", () => {
-    const layer = Effect.map(Postgres.database, ({ url }) => SqlMemory.layerPg({ url: Redacted.make(url) }))
-    memorySuite("SqlMemory on PostgreSQL", Layer.unwrap(layer))
+  describe.skipIf(!Postgres.available)("SqlMemory on PostgreSQL", () => {
+    const database = Effect.map(Postgres.database, ({ url }) => SqlMemory.layerPg({ url: Redacted.make(url) }))
+    memorySuite(Layer.unwrap(database))
   })
 }
+
+// PGlite takes seconds and a gigabyte to start, so the long run alone has it.
+describe.runIf(isLong)("SqlMemory on PostgreSQL with pgvector", () => {
+  const pglite = Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("../support/pglite.ts")),
+      (found) => found.layer
+    )
+  )
+  layer(pglite, { timeout: "60 seconds" })((it) => {
+    for (const { name, run } of MemorySuite.checks(SqlMemory.make())) it.effect(name, () => run, 60_000)
+
+    it.effect("compares all vectors in the database, also those stored before the extension was there", () =>
+      Effect.gen(function* () {
+        const { lines, logger } = logged()
+        const sql = yield* SqlClient.SqlClient
+        const space = Effect.provideService(SqlMemory.make({ space: "s", compared: 1 }), Memory.Embedder, embedOne)
+        yield* (yield* space).store({ content: "one" })
+        yield* sql`ALTER TABLE kernai_memories DROP COLUMN meaning`
+        const found = yield* (yield* space).search({ query: "zzz", limit: 100 }).pipe(Effect.provide(logger))
+        assert.deepStrictEqual([found.length, lines], [1, []])
+        const columns = yield* sql`SELECT count(meaning)::int AS n FROM kernai_memories WHERE space = 's'`
+        assert.deepStrictEqual(columns, [{ n: 1 }])
+      })
+    )
+  })
+})
 
 describe("SqlMemory", () => {
   it.effect("does not open tables that a newer version contracted, and leaves them unchanged (R-9)", () =>

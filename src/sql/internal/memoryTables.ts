@@ -1,6 +1,6 @@
 /** The tables of a memory, and the statements that differ between databases. */
 
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
@@ -18,6 +18,18 @@ interface Ranked {
   readonly fit: number
 }
 
+/** The comparison of vectors by a database. All vectors have length 1. */
+export interface Vectors {
+  /** Stores a vector beside that of the row, if the database needs it in another form. */
+  readonly store: (id: number, vector: Float32Array) => Effect.Effect<unknown, SqlError>
+  /** Returns the nearest vectors of the same length, the oldest first among equals. `fit` is the similarity. */
+  readonly nearest: (
+    vector: Float32Array,
+    where: Fragment,
+    limit: number
+  ) => Effect.Effect<ReadonlyArray<Ranked>, SqlError>
+}
+
 /** The statements that differ between databases. */
 export interface Dialect {
   readonly tables: ReadonlyArray<string>
@@ -29,6 +41,10 @@ export interface Dialect {
     where: Fragment,
     limit: number
   ) => Effect.Effect<ReadonlyArray<Ranked>, SqlError>
+  /** Prepares the database to compare vectors. Fails if it lacks the extension. */
+  readonly vectors: Effect.Effect<Vectors, SqlError>
+  /** The extension that compares vectors. */
+  readonly extension: string
 }
 
 const memories = (id: string, text: string, bytes: string) => `CREATE TABLE kernai_memories (
@@ -64,7 +80,18 @@ export const sqlite = (sql: SqlClient): Dialect => ({
     SELECT m.id AS id, -bm25(kernai_memory_words) AS fit
     FROM kernai_memory_words w JOIN kernai_memories m ON m.id = w.rowid
     WHERE w.words MATCH ${words.map((word) => `"${word}"`).join(" OR ")} AND ${where}
-    ORDER BY fit DESC, m.id LIMIT ${limit}`
+    ORDER BY fit DESC, m.id LIMIT ${limit}`,
+  extension: "sqlite-vec",
+  vectors: Effect.as(sql`SELECT vec_version()`, {
+    store: () => Effect.void,
+    nearest: (vector, where, limit) => {
+      const bytes = new Uint8Array(vector.buffer)
+      return sql<Ranked>`
+        SELECT m.id AS id, coalesce(1 - vec_distance_cosine(m.vector, ${bytes}), 0) AS fit
+        FROM kernai_memories m WHERE length(m.vector) = ${bytes.length} AND ${where}
+        ORDER BY fit DESC, m.id LIMIT ${limit}`
+    }
+  })
 })
 
 /** PostgreSQL, with a column of lexemes. Words are passed as lexemes, so its own parser never sees them. */
@@ -87,5 +114,59 @@ export const postgres = (sql: SqlClient): Dialect => ({
       FROM kernai_memories m
       WHERE m.words @@ ${query}::text::tsquery AND ${where}
       ORDER BY fit DESC, m.id LIMIT ${limit}`
+  },
+  extension: "pgvector",
+  vectors: Effect.as(pgvector(sql), {
+    store: (id, vector) =>
+      vector.length > mostDimensions
+        ? Effect.void
+        : sql`UPDATE kernai_memories SET meaning = ${textOf(vector)}::text::vector WHERE id = ${id}`,
+    nearest: (vector, where, limit) =>
+      vector.length > mostDimensions
+        ? Effect.succeed([])
+        : sql<Ranked>`
+          SELECT m.id AS id, (1 - (m.meaning <=> ${textOf(vector)}::text::vector))::float8 AS fit
+          FROM kernai_memories m WHERE vector_dims(m.meaning) = ${vector.length} AND ${where}
+          ORDER BY fit DESC, m.id LIMIT ${limit}`
+  })
+})
+
+/** The most dimensions of a vector in pgvector. */
+const mostDimensions = 16_000
+
+const textOf = (vector: Float32Array): string => JSON.stringify([...vector])
+
+/**
+ * Adds a column for pgvector with what was stored without it. The bytes stay, for processes that know no such column.
+ * A database or a role without the right to do so fails here, and loses nothing.
+ */
+const pgvector = Effect.fnUntraced(function* (sql: SqlClient) {
+  // Of two processes that create it at once, one fails, and finds it when it tries again.
+  yield* Effect.retry(sql`CREATE EXTENSION IF NOT EXISTS vector`, { times: 1 })
+  const column = yield* sql`
+    SELECT 1 FROM pg_attribute WHERE attrelid = 'kernai_memories'::regclass AND attname = 'meaning'`
+  if (column.length === 0) yield* sql`ALTER TABLE kernai_memories ADD COLUMN IF NOT EXISTS meaning vector`
+  let after = 0
+  for (;;) {
+    const rows = yield* sql<{ readonly id: number; readonly vector: Uint8Array }>`
+      SELECT id, vector FROM kernai_memories
+      WHERE id > ${after} AND vector IS NOT NULL AND meaning IS NULL ORDER BY id LIMIT 200`
+    for (const { id, vector } of rows) {
+      const numbers = floats(vector)
+      if (
+        numbers !== undefined &&
+        numbers.length > 0 &&
+        numbers.length <= mostDimensions &&
+        numbers.every(Number.isFinite)
+      )
+        yield* sql`UPDATE kernai_memories SET meaning = ${textOf(numbers)}::text::vector WHERE id = ${id}`
+    }
+    if (rows.length < 200) return
+    after = rows.at(-1)?.id ?? after
   }
 })
+
+/** Decodes a vector. Bytes written by another program may not be one. */
+export const floats = (bytes: Uint8Array): Float32Array | undefined =>
+  // Bytes from a database may start at any address, numbers may not.
+  bytes.length % 4 === 0 ? new Float32Array(new Uint8Array(bytes).buffer) : undefined
