@@ -3,8 +3,9 @@
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import type { Checked } from "../test/code/elsewhere.ts"
 import type { Asleep } from "../test/program/asleep.ts"
-import { attempt, benched, existing, failures, type Line, node, root, vitestShared } from "./support.ts"
+import { attempt, benched, existing, failures, type Line, node, root, run, vitest, vitestShared } from "./support.ts"
 
 /** Programs made at random, each cut off at every record, with people who agree and refuse. */
 const crashed = (file: string, least: number) => async (): Promise<Omit<Line, "line">> => {
@@ -30,6 +31,26 @@ const hostile = async (): Promise<Omit<Line, "line">> => {
   return {
     pass: ran.status === 0 && count >= 1_000,
     figure: `${count} in ${ran.seconds.toFixed(0)} s: ${JSON.stringify(Object.fromEntries(ends))}${failures(ran)}`
+  }
+}
+
+/** The list of 500 functions, and the search among them. */
+const functions = (): Omit<Line, "line"> => {
+  const ran = vitest(["test/code/manyFunctions.test.ts"])
+  const [, figure] = /functions: (.*)/.exec(ran.stdout) ?? []
+  return { pass: ran.status === 0 && figure !== undefined, figure: `${figure}${failures(ran)}` }
+}
+
+/** The checks of the interpreter in another runtime. A runtime that is not there fails visibly. */
+const elsewhere = (runtime: string, args: ReadonlyArray<string>) => (): Omit<Line, "line"> => {
+  if (run(runtime, ["--version"]).status !== 0) return { pass: false, figure: `${runtime} is not there` }
+  const ran = run(runtime, [...args, "--conditions=kernai-source", "test/code/elsewhere.ts"])
+  const found = ran.stdout.split("\n").findLast((line) => line.startsWith("{"))
+  if (found === undefined) return { pass: false, figure: ran.stderr.trim().slice(-300) }
+  const { checks, failed }: Checked = JSON.parse(found)
+  return {
+    pass: ran.status === 0 && checks > 20 && failed.length === 0,
+    figure: `${checks - failed.length} of ${checks} checks${failed.map((name) => `; failed: ${name}`).join("")}`
   }
 }
 
@@ -83,11 +104,18 @@ export const programs = async (): Promise<ReadonlyArray<Line>> => [
     crashed("test/agents/backgroundCrash.test.ts", 200)
   ),
   await attempt("hostile code ends in its bounds, hurts no process and leaves no thread and no timer", hostile),
-  existing("code that a model writes: calls, blocks, tools, agents, search, errors, limits and days of waiting", [
+  existing("code that a model writes: calls, blocks, tools, agents, search, errors, limits and replays", [
     "test/code/Code.test.ts",
     "test/code/quickJs.test.ts",
+    "test/code/simulated.test.ts",
+    "test/cli/code.test.ts"
+  ]),
+  existing("code waits for days at each call: memory, files, SQLite, PostgreSQL and four runners", [
     "test/code/days.test.ts"
   ]),
+  await attempt("500 functions: the tokens of their list, and those that a search finds", functions),
+  await attempt("the interpreter in Bun", elsewhere("bun", [])),
+  await attempt("the interpreter in Deno", elsewhere("deno", ["run", "-A", "--no-check", "--node-modules-dir=manual"])),
   existing("steps, questions, waits, versions and failures of programs", [
     "test/Program.test.ts",
     "test/program/waits.test.ts"

@@ -14,6 +14,22 @@ const cpuMillis = (): number => {
   return (system + user) / 1_000
 }
 
+/** Present in the runtime of this name. */
+declare const Bun:
+  | undefined
+  | { readonly Transpiler: new (options: object) => { readonly transformSync: (source: string) => string } }
+
+/** Removes the types of a program where its runtime has no function for it, such as Bun. Moves its lines. */
+const transpiled = (source: string): string | undefined => {
+  if (typeof Bun === "undefined") return undefined
+  try {
+    const options = { loader: "ts", deadCodeElimination: false, treeShaking: false }
+    return `"use strict"; ${new Bun.Transpiler(options).transformSync(source)}`
+  } catch {
+    return undefined
+  }
+}
+
 /** Removes the types of a program. Other text stays, so that the interpreter names its faults. */
 const withoutTypes = (source: string): string => {
   const { stripTypeScriptTypes } = NodeModule
@@ -115,11 +131,16 @@ export class Execution {
     const start = this.#value(context.evalCode(prelude, "prelude.js"))
     const { run, settle } = this.#members(this.#value(context.callFunction(start, context.undefined, host)))
     this.#settle = settle
-    const plain = withoutTypes(functionOf(source))
-    const main = context.evalCode(plain, fileName)
+    const main = this.#compile(functionOf(source))
     if (main.error !== undefined) return this.#fail("syntax", context.dump(main.error))
     const started = context.callFunction(run, context.undefined, [main.value])
     if (started.error !== undefined) this.#fail("thrown", context.dump(started.error))
+  }
+
+  #compile(source: string): ReturnType<QuickJSContext["evalCode"]> {
+    const plain = this.#context.evalCode(withoutTypes(source), fileName)
+    const other = plain.error === undefined ? undefined : transpiled(source)
+    return other === undefined ? plain : this.#context.evalCode(other, fileName)
   }
 
   #pass(result: Settled): void {

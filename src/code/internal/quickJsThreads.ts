@@ -117,8 +117,14 @@ class Execution implements CodeExecution {
 
   #ask(steps: ReadonlyArray<ReadonlyArray<Settled>>): Effect.Effect<Reply, CodeFailed> {
     const worker = (this.#worker ??= start(this.#program))
-    const reply = Effect.callback<Reply, CodeFailed>((resume) => {
-      const leave = () => worker.off("message", replied).off("error", failed).off("exit", stopped)
+    // The thread measures its own time. This bounds code that it cannot interrupt, also on a busy machine. It is real time,
+    // whatever the clock of the program shows.
+    const longest = startMillis + this.#program.cpuMillis * busy * steps.length
+    return Effect.callback<Reply, CodeFailed>((resume) => {
+      const leave = () => {
+        clearTimeout(timer)
+        worker.off("message", replied).off("error", failed).off("exit", stopped)
+      }
       const end = (reply: Effect.Effect<Reply, CodeFailed>) => {
         leave()
         resume(reply)
@@ -126,13 +132,11 @@ class Execution implements CodeExecution {
       const replied = (reply: Reply) => end(Effect.succeed(reply))
       const failed = (error: unknown) => end(Effect.fail(unavailable(error)))
       const stopped = () => failed("its thread stopped")
+      const timer = setTimeout(() => end(Effect.fail(tooLong)), longest)
       worker.on("message", replied).on("error", failed).on("exit", stopped)
       worker.postMessage(steps)
       return Effect.sync(leave)
     })
-    // The thread measures its own time. This bounds code that it cannot interrupt, also on a busy machine.
-    const longest = startMillis + this.#program.cpuMillis * busy * steps.length
-    return Effect.timeoutOrElse(reply, { duration: longest, orElse: () => Effect.fail(tooLong) })
   }
 }
 
@@ -148,7 +152,6 @@ const start = (program: Program): Worker => {
   const worker = new Worker(file, {
     workerData: program,
     env: {},
-    execArgv: ["--disable-warning=ExperimentalWarning"],
     resourceLimits: { maxOldGenerationSizeMb: 128 }
   })
   worker.on("error", ignored)

@@ -17,8 +17,14 @@ const useUtc = (): void => {
   Object.defineProperty(Date.prototype, "getTimezoneOffset", { value: () => 0 })
 }
 
+/** Node warns that the removal of types is experimental. */
+const keepQuiet = (): void => {
+  process.emitWarning = () => {}
+}
+
 const serve = async (program: Program): Promise<void> => {
   useUtc()
+  keepQuiet()
   const module = await newQuickJSWASMModuleFromVariant(import("@jitl/quickjs-ng-wasmfile-release-sync"))
   const execution = new Execution(program, module.newRuntime())
   parentPort?.on("message", (steps: ReadonlyArray<ReadonlyArray<Settled>>) => {
