@@ -88,9 +88,14 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
       return [Text.paint(`turn ${event.step + 1}${task}`, "title", look)]
     }
     case "tool_calls_started":
-      return (event.questions ?? []).map(({ answer, name, reason }) =>
-        noted(`${name} ${answer === undefined ? "waits for a person" : "does not run"}: ${reason}`, look)
-      )
+      return [
+        ...(event.questions ?? []).map(({ answer, name, reason }) =>
+          noted(`${name} ${answer === undefined ? "waits for a person" : "does not run"}: ${reason}`, look)
+        ),
+        ...(event.decisions ?? []).flatMap(({ decision, reason }) =>
+          decision === "denied" ? [noted(`does not run: ${reason ?? "denied"}`, look)] : []
+        )
+      ]
     case "block_complete":
       return [row(event.block.type, event.block.name ?? "", event.block.content, look)]
     case "stream_part":
@@ -124,7 +129,19 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
 const titleOf = ({ agent, callId, id }: TaskRef): readonly [label: string, name: string] =>
   agent !== undefined && id === callId ? ["agent", agent] : ["task", id]
 
-const textOf = (value: unknown): string => (typeof value === "string" ? value : (JSON.stringify(value) ?? ""))
+const textOf = (value: unknown): string => resultText(value) ?? JSON.stringify(value) ?? ""
+
+/** Returns the text of a result: itself, or that beside its media and metadata. */
+export const resultText = (output: unknown): string | undefined => {
+  if (typeof output === "string") return output
+  return typeof output === "object" &&
+    output !== null &&
+    "~kernai/SkillResult" in output &&
+    "text" in output &&
+    typeof output.text === "string"
+    ? output.text
+    : undefined
+}
 
 const modelFacts = (event: Extract<RunEvent, { type: "model_completed" }>): string =>
   [

@@ -140,7 +140,7 @@ const askQuestions = Effect.fnUntraced(function* (runId: string, { always, look,
     const isAllowed = command === undefined ? always.has(name) : WorkspacePolicy.isAllowed(rules?.allow ?? [], command)
     const choice = isAllowed
       ? { letter: "y", rest: "" }
-      : yield* choose(title, command ?? input, allowQuestion(command, prefixes), allowWords, look)
+      : yield* choose(title, command ?? input, ...allowQuestion(command, prefixes), look)
     if (choice === undefined) return undefined
     if (choice.letter === "a") {
       if (command === undefined) always.add(name)
@@ -162,12 +162,16 @@ const commandOf = (name: string, input: unknown): string | undefined =>
     ? input.command
     : undefined
 
-const allowQuestion = (command: string | undefined, prefixes: ReadonlyArray<string>): string => {
-  const always = command === undefined ? ", [a]lways" : `, [a]lways for ${prefixes.map(Text.flat).join(" and ")}`
-  return `allow it? [y]es, [n]o (a reason may follow)${command !== undefined && prefixes.length === 0 ? "" : always}`
+/** Returns the question and the words that answer it. A command without a prefix cannot be allowed for always. */
+const allowQuestion = (
+  command: string | undefined,
+  prefixes: ReadonlyArray<string>
+): readonly [question: string, words: ReadonlyArray<string>] => {
+  const question = "allow it? [y]es, [n]o (a reason may follow)"
+  if (command !== undefined && prefixes.length === 0) return [question, ["yes", "no"]]
+  const always = command === undefined ? "" : ` for ${prefixes.map(Text.flat).join(" and ")}`
+  return [`${question}, [a]lways${always}`, ["yes", "no", "always"]]
 }
-
-const allowWords = ["yes", "no", "always"]
 
 /** Asks the question of a running call. Returns undefined without an answer. */
 const askFor = Effect.fnUntraced(function* ({ form, message, output, url }: Asking, look: Text.Look) {

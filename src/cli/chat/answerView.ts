@@ -30,6 +30,12 @@ export class AnswerView {
 
   show(event: RunEvent): void {
     if (hidden.has(event.type)) return this.#endText()
+    if (event.type === "tool_calls_started") {
+      this.#endText()
+      // The chat asks the open questions itself.
+      const decided = (event.questions ?? []).filter(({ answer }) => answer !== undefined)
+      return this.#lines.show({ ...event, questions: decided })
+    }
     if (event.depth > 0) return this.#lines.show(event)
     switch (event.type) {
       case "text_chunk":
@@ -94,9 +100,4 @@ export class AnswerView {
 }
 
 /** Events that are not shown in a chat, or that are questions. */
-const hidden: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>([
-  "turn_started",
-  "model_completed",
-  "tool_calls_started",
-  "paused"
-])
+const hidden: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>(["turn_started", "model_completed", "paused"])

@@ -4,6 +4,7 @@
 
 import type { RunEvent } from "../../RunEvent.ts"
 import type { Restored } from "../../workspace/WorkspaceHistory.ts"
+import { resultText } from "../runLines.ts"
 import * as Text from "../terminalText.ts"
 
 const maxLines = 60
@@ -11,7 +12,7 @@ const maxLines = 60
 /** Returns the lines of a result that are shown in full: of a change of a file, and of the todo list. */
 export const workLines = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
   if (event.type !== "skill_result" || !["edit", "write", "todo"].includes(event.skill)) return []
-  const text = textOf(event.output)
+  const text = resultText(event.output) ?? ""
   const [title, ...difference] = text.split("\n")
   const lines = event.skill === "todo" ? text.split("\n") : difference
   if (event.skill !== "todo" && !title?.startsWith("Edited") && !title?.startsWith("Wrote")) return []
@@ -28,13 +29,6 @@ const painted = (line: string, look: Text.Look): string => {
       : line.startsWith("@@")
         ? Text.paint(text, "quiet", look)
         : text
-}
-
-const textOf = (output: unknown): string => {
-  if (typeof output === "string") return output
-  return typeof output === "object" && output !== null && "text" in output && typeof output.text === "string"
-    ? output.text
-    : ""
 }
 
 /** Says what an undo did. */

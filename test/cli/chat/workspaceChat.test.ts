@@ -58,6 +58,7 @@ describe("kernai chat --workspace", () => {
       assert.strictEqual(first.out, "Repaired.\n")
       assert.strictEqual(fileOf(where), "export const three = 1 + 2\n")
       assert.include(first.progress, "    [>] repair\n")
+      assert.match(first.progress, /skill +edit +[^{\n]*Edited a\.js in 1 place/)
       assert.include(first.progress, "    -export const three = 1 + 1\n    +export const three = 1 + 2\n")
       const second = yield* work(where, script, ["/undo", "/undo"])
       assert.include(second.progress, "taken back: a.js\nno file was changed\n")
@@ -65,12 +66,12 @@ describe("kernai chat --workspace", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("asks before commands, and remembers the prefix that the person always allows", () =>
+  it.live("asks before commands, and remembers the prefix that the person always allows, where there is one", () =>
     Effect.gen(function* () {
       const where = yield* place
       const run = (command: string) => call("shell", { command })
       const script = [run("mkdir -p one"), run("mkdir -p two"), run("mkdir -p three > log"), run("rm a.js"), "Done."]
-      const { left, out, progress } = yield* work(where, script, ["go", "a", "y", "n not that"])
+      const { left, out, progress } = yield* work(where, script, ["go", "a", "a", "y", "n not that"])
       assert.deepStrictEqual([out, left], ["Done.\n", []])
       assert.include(progress, "[a]lways for mkdir\n")
       assert.isTrue(existsSync(join(where, "work", "two")))
@@ -84,7 +85,7 @@ describe("kernai chat --workspace", () => {
       const script = [edit("1 + 1", "broken"), "1. Repair a.js", edit("1 + 1", "1 + 2"), "Repaired."]
       const { out, progress } = yield* work(where, script, ["three is wrong", "/work"], { plan: true })
       assert.strictEqual(out, "1. Repair a.js\nRepaired.\n")
-      assert.include(progress, "plan mode")
+      assert.include(progress, "! does not run: nothing is changed in plan mode")
       assert.strictEqual(fileOf(where), "export const three = 1 + 2\n")
     }).pipe(Effect.scoped)
   )
