@@ -181,6 +181,8 @@ export interface AnySkill<out R = never> {
   readonly source: Source
   /** Maximum duration of one call. Default: `Limits.skillTimeout`. */
   readonly timeout?: Duration.Duration
+  /** The keys of its credentials, in order. Absent: none. */
+  readonly credentialKeys?: ReadonlyArray<string>
   /** JSON Schema (2020-12) of the input, always an object. Computed on first access. */
   readonly inputSchema: JsonObject
   /**
@@ -760,6 +762,7 @@ const assemble = <Name extends string, I, A, R, D>(
     source: options.source ?? "native",
     ...(options.aliases === undefined ? {} : { aliases: options.aliases }),
     ...(options.timeout === undefined ? {} : { timeout: Duration.fromInputUnsafe(options.timeout) }),
+    ...(options.credentials === undefined ? {} : { credentialKeys: Object.keys(options.credentials).sort() }),
     get inputSchema() {
       return input.schema()
     },

@@ -1,6 +1,7 @@
 /** A run belongs to its agent; its calls in flight when another agent or newer code would continue it. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option, Schema, Stream } from "effect"
+import { type Duration, Effect, Fiber, Option, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { Agent, Kernel, RunStore, Skill, type Call } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { kernel } from "../support/kernel.ts"
@@ -92,6 +93,57 @@ describe("a call that was in flight", () => {
       const error = yield* Effect.flip(Kernel.resume(newer, "r", { provider }))
       assert.deepInclude({ ...error }, { _tag: "InFlightToolCalls", callIds: [callId] })
       assert.strictEqual(paid, 0)
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.live("asks a person before it is repeated with other credentials than it was made with", () =>
+    Effect.gen(function* () {
+      const charging = (key: string, execute: Effect.Effect<string>) =>
+        agent(
+          "payer",
+          Skill.make("pay", {
+            description: "Pays",
+            input: Schema.Struct({}),
+            effects: "idempotent",
+            credentials: { [key]: {} },
+            execute: () => execute
+          })
+        )
+      const callId = yield* stopped(charging("stripe", Effect.never))
+      const paid = Effect.succeed("paid")
+      const error = yield* Effect.flip(Kernel.resume(charging("stripe_eu", paid), "r", { provider }))
+      assert.deepInclude({ ...error }, { _tag: "InFlightToolCalls", callIds: [callId] })
+      const { calls } = yield* Kernel.resume(charging("stripe", paid), "r", { provider })
+      assert.deepStrictEqual(
+        calls.map(({ isError, name }) => [name, isError]),
+        [["pay", false]]
+      )
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("ends after the time limit that was stored with it, when newer code allows it more", () =>
+    Effect.gen(function* () {
+      const limited = (timeout: Duration.Input) =>
+        agent(
+          "payer",
+          Skill.make("pay", {
+            description: "Pays",
+            input: Schema.Struct({}),
+            effects: "idempotent",
+            timeout,
+            execute: () => Effect.never
+          })
+        )
+      const first = yield* Effect.forkChild(Kernel.run(limited("10 seconds"), "pay", { runId: "r", provider }))
+      yield* TestClock.adjust("5 seconds")
+      yield* Fiber.interrupt(first)
+      const again = yield* Effect.forkChild(Kernel.resume(limited("1 hour"), "r", { provider }))
+      yield* TestClock.adjust("11 seconds")
+      const { calls } = yield* Fiber.join(again)
+      assert.deepStrictEqual(
+        calls.map(({ isError, name }) => [name, isError]),
+        [["pay", true]]
+      )
     }).pipe(Effect.provide(kernel()))
   )
 })

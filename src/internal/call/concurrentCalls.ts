@@ -25,7 +25,7 @@ import * as Budget from "../run/treeBudget.ts"
 import { plusExpense } from "../state/expenses.ts"
 import { short } from "../skill/failureText.ts"
 import { type AskingResult, isAsking } from "./callAsks.ts"
-import { effectsOf } from "../policy/callEffects.ts"
+import { effectsOf, termsOf } from "../policy/callEffects.ts"
 import { ask, defer, deferred, hookArgs, pause, stopDeferred } from "../run/askHooks.ts"
 import { taskTarget } from "./childTarget.ts"
 import { questionsOf, type Waits } from "./pauses.ts"
@@ -76,7 +76,7 @@ const runBeside = Effect.fnUntraced(function* (
   body: Effect.Effect<CallResult | undefined, CallsError>
 ): Effect.fn.Return<CallResult | undefined, CallsError> {
   if (deferred(run) !== undefined && !isRecovered(run, call)) return undefined
-  commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call) })
+  commit(run, "launch", [], { launched: [call.callId], effects: effectsOf(run, call), ...termsOf(run, call) })
   yield* flush(run)
   const unpaused = Effect.catchTag(body, "RunPaused", (error) =>
     Effect.sync(() => {

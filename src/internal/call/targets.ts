@@ -19,7 +19,7 @@ import { failureIn } from "../../kit/foreignCode.ts"
 import { type Json, jsonObject, type JsonObject, plain, requestOf } from "../../kit/json.ts"
 import { paramsOf } from "../skill/skillInput.ts"
 import { carried, toAnswer } from "../skill/skillOutput.ts"
-import { effectsOf } from "../policy/callEffects.ts"
+import { effectsOf, timeoutOf } from "../policy/callEffects.ts"
 import { keyOf, stepOf } from "../state/state.ts"
 import type { MediaRef } from "../../RunEvent.ts"
 import { references } from "../../store-kit/Medium.ts"
@@ -134,7 +134,7 @@ class SkillTarget implements Target {
 
   get limit(): Limit {
     return {
-      timeout: this.#skill.timeout ?? this.#run.limits.skillTimeout,
+      timeout: timeoutOf(this.#call, this.#skill.timeout ?? this.#run.limits.skillTimeout),
       leaked: { type: "call_leaked", name: this.name, callId: this.#call.callId }
     }
   }

@@ -19,7 +19,7 @@ import { startInBackground } from "../call/inBackground.ts"
 import { accept, needsReview, pauseReason, questionMetadata, review } from "../call/review.ts"
 import { type CallsError, type Run, currentTurn, isRecovered, unlessStopped } from "../run/run.ts"
 import * as Budget from "../run/treeBudget.ts"
-import { effectsOf } from "../policy/callEffects.ts"
+import { effectsOf, termsOf } from "../policy/callEffects.ts"
 
 /** Returns whether the calls of a reply are open. */
 export const isCalling = ({ state: { status } }: Run): boolean =>
@@ -86,7 +86,7 @@ function* launchAccepted(run: Run): Effect.fn.Return<void, CallsError> {
  */
 function* launchAlone(run: Run, call: Call): Effect.fn.Return<void, CallsError> {
   const effects = effectsOf(run, call)
-  commit(run, "launch", [], { launched: [call.callId], effects })
+  commit(run, "launch", [], { launched: [call.callId], effects, ...termsOf(run, call) })
   // Middleware may take its time before it sends a call.
   if (effects !== "read" || hasCallMiddleware(run)) yield* flush(run)
   const result = yield* run.restore(dispatch(run, call))

@@ -40,6 +40,7 @@ class CalledSkill implements AnySkill {
   readonly source: Source
   declare readonly aliases?: ReadonlyArray<string>
   declare readonly timeout?: Duration.Duration
+  declare readonly credentialKeys?: ReadonlyArray<string>
   declare readonly hosted?: NonNullable<AnySkill["hosted"]>
   declare readonly normalize?: NonNullable<AnySkill["normalize"]>
   declare readonly needsApproval?: NonNullable<AnySkill["needsApproval"]>
@@ -58,6 +59,7 @@ class CalledSkill implements AnySkill {
     this.source = source
     if (skill.aliases !== undefined) this.aliases = skill.aliases
     if (skill.timeout !== undefined) this.timeout = skill.timeout
+    if (skill.credentialKeys !== undefined) this.credentialKeys = skill.credentialKeys
     if (skill.hosted !== undefined) this.hosted = skill.hosted
     if (normalize !== undefined) this.normalize = normalize
     if (needsApproval !== undefined) this.needsApproval = needsApproval

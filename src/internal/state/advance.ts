@@ -4,7 +4,7 @@
  * `advance` is pure. `move` mutates a state with a single owner, because an active run advances a dozen times per turn.
  */
 
-import { arrived, type Call, childRunId, type Effects, resultOf } from "../../Call.ts"
+import { arrived, type Call, childRunId, resultOf } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { CallChange, Phase, PromptDelta, Repair, RunState, Turn } from "../../RunModel.ts"
 import type { Delta, PhaseEvent, RunRecord } from "../../RunRecord.ts"
@@ -27,7 +27,7 @@ export const move = (next: State, record: RunRecord): void => {
   if (delta.settled === true) next.settledRevision = next.phaseRevision
   if (record.op === "resume") continueRun(next, delta)
   if (delta.launched !== undefined && next.currentTurn !== undefined) {
-    next.currentTurn = launch(next.currentTurn, delta.launched, delta.effects)
+    next.currentTurn = launch(next.currentTurn, delta.launched, delta)
   }
   if (delta.returned !== undefined && next.currentTurn !== undefined) {
     next.currentTurn = giveBack(next.currentTurn, delta.returned)
@@ -381,7 +381,7 @@ const review = (turn: Turn, callId: string, change: CallChange | undefined, appr
 }
 
 /** Moves calls from pending to in flight. */
-const launch = (turn: Turn, ids: ReadonlyArray<string>, effects?: Effects): Turn => {
+const launch = (turn: Turn, ids: ReadonlyArray<string>, { effects, terms }: Pick<Delta, "effects" | "terms">): Turn => {
   let { pending } = turn
   const launched: Array<Call> = []
   for (const id of ids) {
@@ -389,7 +389,7 @@ const launch = (turn: Turn, ids: ReadonlyArray<string>, effects?: Effects): Turn
     const call = pending[at]
     if (call === undefined) continue
     pending = without(pending, at)
-    launched.push(effects === undefined ? call : { ...call, effects })
+    launched.push(effects === undefined ? call : { ...call, effects, ...(terms === undefined ? {} : { terms }) })
   }
   return { ...turn, pending, inFlight: turn.inFlight.concat(launched) }
 }

@@ -166,6 +166,8 @@ export const delta = perObject((content: ContentCodec) => {
     launched: ids,
     /** Effects of the launched calls, so that processes without their skills know them. */
     effects: Schema.optionalKey(Calls.effects()),
+    /** What the target of the launched calls declares, where newer code may only restrict it. */
+    terms: Schema.optionalKey(Calls.terms()),
     /** Ids that move from in flight back to pending, already accepted. */
     retried: ids,
     /** Ids that move from in flight back to pending, already accepted: these calls ask a person. */

@@ -12,6 +12,15 @@ export const callKind = lazily(() => Schema.Literals(["skill", "protocol", "buil
 
 export const effects = lazily(() => Schema.Literals(["read", "idempotent", "write"]))
 
+/** What its target declared when a call was launched, where newer code may only restrict it. */
+export const terms = lazily(() =>
+  Schema.Struct({
+    timeoutMillis: Schema.optionalKey(Schema.Finite),
+    /** The keys of the credentials of its skill. */
+    credentials: Schema.optionalKey(Schema.Array(Schema.String))
+  })
+)
+
 export const callError = lazily(() =>
   Schema.Struct({
     name: Schema.String,
@@ -47,6 +56,8 @@ export const call = lazily(() =>
     background: Schema.optionalKey(Schema.Literal(true)),
     /** The effect of repeating the call. Known once the call is in flight. */
     effects: Schema.optionalKey(effects()),
+    /** What its target declared when it was launched. */
+    terms: Schema.optionalKey(terms()),
     /** The reason why the call cannot run. The model receives this error instead of a result. */
     fault: Schema.optionalKey(callError())
   })
