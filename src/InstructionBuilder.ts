@@ -137,6 +137,15 @@ All results come back in one block, as a JSON object from id to result:
 The command /tasks shows the plan, the state of each task and the results so far. A sub-agent cannot start a workflow.`
 
 /**
+ * Returns the end of a listing that shows only the first skills: how to find the others.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const moreSkills = (shown: number, count: number): string =>
+  `These are ${shown} of ${count} skills. Find the others by words of what they do, such as "create calendar event", as the content of /skills.`
+
+/**
  * Returns the addition to `workflowDocumentation` for an agent that may give tasks to other agents.
  *
  * @category workflows

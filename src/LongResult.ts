@@ -1,9 +1,9 @@
 /**
  * Lets a model read the rest of results that were cut.
  *
- * A result over `Limits.resultBytes` is cut, and the full text is kept among the media of the run. If
- * `LongResult.skill` is registered and one of the agent's skills, the model is sent an id with the cut result and can
- * read the rest.
+ * The model is sent head and tail of a result over `Limits.resultBytes`, with a note of what is left out between them, and
+ * the full text is kept among the media of the run. If `LongResult.skill` is registered and one of the agent's skills, the
+ * note has an id, with which the model can read the rest.
  *
  * @since 0.1.0
  */
@@ -16,6 +16,7 @@ import { MediaNotFound } from "./KernelError.ts"
 import { Limits } from "./Limits.ts"
 import { MediaStore } from "./MediaStore.ts"
 import * as Skill from "./Skill.ts"
+import { boundary } from "./kit/text.ts"
 
 /**
  * Reads a range of a long result. Returns at most what `Limits.resultBytes` allows, or `length` bytes if that is less.
@@ -51,10 +52,3 @@ export const skill = Skill.make(readerName, {
     return end < bytes.length ? `${text}\n${readerBlock(id, end, bytes.length)}` : text
   })
 })
-
-/** Returns the last character boundary at or before `offset`, within the text. */
-const boundary = (bytes: Uint8Array, offset: number): number => {
-  let at = Math.min(offset, bytes.length)
-  while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--
-  return at
-}

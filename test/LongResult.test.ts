@@ -18,18 +18,26 @@ const dump = Skill.make("dump", {
 
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxSteps: 60 })
 
+/** An output is head and tail of the text, with a note of how much is left out. */
+const assertEnds = (text: string, output: string) => {
+  const bytes = (part: string) => new TextEncoder().encode(part).length
+  const [, head = "", left, tail = ""] = /^([^]*)\n\[… (\d+) bytes left out …\]\n([^]*)$/.exec(output) ?? []
+  assert.isTrue(text.startsWith(head))
+  assert.isTrue(text.endsWith(tail))
+  assert.strictEqual(bytes(head) + Number(left) + bytes(tail), bytes(text))
+  assert.isAtMost(bytes(output), 1_000)
+  assert.isAbove(Math.min(bytes(head), bytes(tail)), 450)
+}
+
 describe("a result that is too long", () => {
   it.effect(
-    "is truncated between characters, with its size in the metadata, when no skill can read the rest (AC-14)",
+    "keeps head and tail and says so, with its size in the metadata, when no skill can read the rest (AC-14)",
     () =>
       Effect.gen(function* () {
         const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
         const run = yield* told(agent, "?", { provider })
         const [output = ""] = outputs(run)
-        assert.isTrue(lines.startsWith(output))
-        const bytes = new TextEncoder().encode(output).length
-        assert.isAtMost(bytes, 1_000)
-        assert.isAbove(bytes, 996)
+        assertEnds(lines, output)
         const full_result = yield* Media.id(Media.fromBytes(new TextEncoder().encode(lines), "text/plain"))
         assert.deepStrictEqual(of(run.events, "tool_call_completed")[0]?.result.metadata, {
           truncated: true,
@@ -51,10 +59,7 @@ describe("a result that is too long", () => {
         const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
         const run = yield* told(agent, "?", { provider })
         const [output = ""] = outputs(run)
-        assert.isTrue(text.startsWith(output))
-        const bytes = new TextEncoder().encode(output).length
-        assert.isAtMost(bytes, 1_000)
-        assert.isAbove(bytes, 996)
+        assertEnds(text, output)
       }).pipe(
         Effect.provide(
           Layer.merge(
@@ -79,7 +84,12 @@ describe("a result that is too long", () => {
       const provider = MockProvider.make({ calls: [{ name: "dump" }] }, "done")
       const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(parts)))
       const [done] = of(run.events, "tool_call_completed")
-      assert.deepStrictEqual(done?.result.output, [Content.text("a".repeat(700)), image, Content.text("b".repeat(300))])
+      assert.deepStrictEqual(done?.result.output, [
+        Content.text("a".repeat(468)),
+        Content.text("\n[… 464 bytes left out …]\n"),
+        image,
+        Content.text("b".repeat(468))
+      ])
       assert.deepStrictEqual(done?.result.metadata, { truncated: true, bytes: 1_400 })
     }).pipe(Effect.provideService(Limits.Limits, { ...Limits.defaults, resultBytes: 1_000, mediaBytes: 100 }))
   )
@@ -89,9 +99,8 @@ describe("a result that is too long", () => {
       // A model that follows the notice at the end of each range.
       const provider = MockProvider.make().onCall((request) => {
         const last = request.messages.at(-1)?.content[0]
-        const text =
-          last?.type === "tool_result" && last.content.at(-1)?.type === "text" ? last.content.at(-1) : undefined
-        const hint = /go on with read_result (\{.*\})\]$/.exec(text?.type === "text" ? text.text : "")
+        const text = last?.type === "tool_result" ? last.content.map(Content.toText).join("") : ""
+        const hint = /go on with read_result (\{.*\})\]$/m.exec(text)
         if (last?.type === "text") return { calls: [{ name: "dump" }] }
         return hint === null ? "done" : { calls: [{ name: "read_result", params: JSON.parse(hint[1] ?? "") }] }
       })
@@ -99,7 +108,9 @@ describe("a result that is too long", () => {
       assert.strictEqual(run.text, "done")
       const all = outputs(run)
       for (const output of all) assert.isAtMost(new TextEncoder().encode(output).length, 1_000)
-      assert.strictEqual(all.map((output) => output.replace(/\n\[cut after .*$/, "")).join(""), lines)
+      const [first = "", ...rest] = all.map((output) => output.split(/\n\[cut after .*\n?/))
+      assert.strictEqual([first[0], ...rest.map(([read]) => read)].join(""), lines)
+      assert.isTrue(lines.endsWith(first[1] ?? ""))
     }).pipe(Effect.provide(Layer.merge(kernel(dump, LongResult.skill), limits)))
   )
 

@@ -39,6 +39,13 @@ const cutStart = (text: string, bytes: number): string => {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(raw.subarray(from))
 }
 
+/** Returns the last character boundary of UTF-8 at or before an offset. */
+export const boundary = (bytes: Uint8Array, offset: number): number => {
+  let at = Math.min(offset, bytes.length)
+  while (at > 0 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at--
+  return at
+}
+
 /** Returns the length of a text in UTF-8 bytes, without encoding it. */
 export const utf8Length = (text: string): number => {
   let bytes = text.length

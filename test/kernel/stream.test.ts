@@ -8,6 +8,18 @@ import { kernel } from "../support/kernel.ts"
 import { act, agent, echo, told } from "../support/echo.ts"
 
 describe("the stream", () => {
+  it.effect("emits text in pieces of bounded length, however a provider delivers it", () =>
+    Effect.gen(function* () {
+      const text = "😀".repeat(10_001)
+      const { events } = yield* told(agent, [`x${text}${final(`y${text}`)}`])
+      for (const type of ["text_chunk", "block_content"] as const) {
+        const pieces = events.flatMap((event) => (event.type === type ? [event.text] : []))
+        assert.strictEqual(pieces.join(""), `${type === "text_chunk" ? "x" : "y"}${text}`)
+        for (const piece of pieces) assert.isTrue(piece.length <= 4_096 && piece.isWellFormed())
+      }
+    }).pipe(Effect.provide(kernel(echo)))
+  )
+
   it.effect("emits the same events in the same order to every subscriber, each with its scope (R-23, BP-95)", () =>
     Effect.gen(function* () {
       const heard: Array<RunEvent.RunEvent> = []

@@ -17,6 +17,7 @@ import type { Message } from "../../Message.ts"
 import type * as Skills from "../../Skill.ts"
 import type { Output } from "../../Skill.ts"
 import { type JsonObject, isJsonObject } from "../../kit/json.ts"
+import { boundary, utf8Length } from "../../kit/text.ts"
 import { refusalOf } from "../model/permissions.ts"
 import type { Run } from "../run/run.ts"
 import { clean, isSkillResult } from "../skill/skillOutput.ts"
@@ -130,31 +131,49 @@ const isLong = (content: ReadonlyArray<Content>, limit: number): boolean => {
   return length * 3 > limit && encoder.encode(textOf(content)).length > limit
 }
 
-/** Truncates texts at the limit and stores the full text. */
+/** Keeps head and tail of texts within the limit, and stores the full text. */
 const shorten = Effect.fnUntraced(function* (run: Run, content: ReadonlyArray<Content>, isList: boolean) {
   const whole = encoder.encode(textOf(content))
   const stored = yield* Effect.option(run.media.put(Media.fromBytes(whole, "text/plain")))
   const reader = run.skills.find(readerName)
   const mayRead = Option.isSome(reader) && refusalOf(run, reader.value) === undefined
-  const limit = run.limits.resultBytes
   const truncated: Truncated = {
     truncated: true,
     bytes: whole.length,
     ...(Option.isSome(stored) ? { full_result: stored.value.id } : {}),
     ...(isList ? { shows: "list" } : content[0]?.type === "data" ? { shows: "object" } : {})
   }
-  if (Option.isNone(stored) || !mayRead) return { content: cut(content, limit), truncated }
-  const shown = Math.max(0, limit - room)
-  const pieces = cut(content, shown)
-  const read = encoder.encode(textOf(pieces)).length
-  const hint = Contents.text(`\n${readerBlock(stored.value.id, read, whole.length)}`)
-  return { content: [...pieces, hint], truncated }
+  const id = mayRead && Option.isSome(stored) ? stored.value.id : undefined
+  return { content: endsOf(content, whole, run.limits.resultBytes, id), truncated }
 })
 
-const encoder = new TextEncoder()
+/**
+ * Returns head and tail of contents with a note between them, which refers to the full text if the model can read it. A
+ * limit too small for the note keeps the head alone.
+ */
+const endsOf = (
+  content: ReadonlyArray<Content>,
+  whole: Uint8Array,
+  limit: number,
+  id: string | undefined
+): ReadonlyArray<Content> => {
+  const half = Math.floor((limit - (id === undefined ? noteBytes : readerBytes)) / 2)
+  if (half < 1 && id === undefined) return between(content, whole, [0, boundary(whole, limit)], () => true)
+  const head = boundary(whole, Math.max(0, half))
+  const tail = boundary(whole, whole.length - Math.max(0, half))
+  const note = id === undefined ? `[… ${tail - head} bytes left out …]` : readerBlock(id, head, whole.length)
+  return [
+    ...between(content, whole, [0, head], (at) => at <= head),
+    Contents.text(`\n${note}\n`),
+    ...between(content, whole, [tail, whole.length], (at) => at > head)
+  ]
+}
 
-// Bytes reserved for the hint.
-const room = 200
+// Bytes reserved for the notes.
+const noteBytes = 64
+const readerBytes = 200
+
+const encoder = new TextEncoder()
 
 const textOf = (content: ReadonlyArray<Content>): string => {
   let text = ""
@@ -165,15 +184,24 @@ const textOf = (content: ReadonlyArray<Content>): string => {
 const textIn = (part: Content): string =>
   part.type === "text" ? part.text : Contents.isMedia(part) ? "" : Contents.toText(part)
 
-const cut = (content: ReadonlyArray<Content>, limit: number): ReadonlyArray<Content> => {
-  const buffer = new Uint8Array(limit)
-  let left = limit
-  return content.map((part): Content => {
-    if (Contents.isMedia(part)) return part
-    const text = textIn(part)
-    const { read, written } = encoder.encodeInto(text, buffer.subarray(0, left))
-    left -= written
+/** Returns the contents between two offsets of their text. Media have no text: `holds` says at which offsets they are kept. */
+const between = (
+  content: ReadonlyArray<Content>,
+  whole: Uint8Array,
+  [from, to]: readonly [from: number, to: number],
+  holds: (at: number) => boolean
+): ReadonlyArray<Content> => {
+  let end = 0
+  return content.flatMap((part): ReadonlyArray<Content> => {
+    const start = end
+    if (Contents.isMedia(part)) return holds(start) ? [part] : []
+    end += utf8Length(textIn(part))
+    const [first, last] = [Math.max(start, from), Math.min(end, to)]
+    if (first >= last) return []
     // Other contents are truncated as text.
-    return read === text.length ? part : Contents.text(text.slice(0, read))
+    return first === start && last === end ? [part] : [Contents.text(decoder.decode(whole.subarray(first, last)))]
   })
 }
+
+// A byte order mark is part of the text.
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })

@@ -19,7 +19,7 @@ import * as Usage from "../../Usage.ts"
 import { guarded, guardedStream, messageOf, observed } from "../../kit/foreignCode.ts"
 import { extensionError, isSound } from "../errors/extensionError.ts"
 import { deep, redact } from "../../kit/redact.ts"
-import { shorten } from "../../kit/text.ts"
+import { isHighSurrogate, shorten } from "../../kit/text.ts"
 import type { Publish } from "../../store-kit/internal/liveTree.ts"
 import { emit } from "../run/publish.ts"
 import { type ReplyError, type Run, carry, currentTurn, now } from "../run/run.ts"
@@ -329,6 +329,9 @@ class ReplyReading {
 
 const maxChunks = 10_000
 
+/** UTF-16 units of the longest text of one event. */
+const longestPiece = 4_096
+
 /** Publishes the events of a reply. */
 class ReplyListener implements Dialects.Listener {
   readonly #run: Run
@@ -342,6 +345,17 @@ class ReplyListener implements Dialects.Listener {
   }
 
   text(type: "text_chunk" | "block_content", text: string): void {
+    if (text.length <= longestPiece) return this.#piece(type, text)
+    // A provider may deliver a whole reply as one part.
+    for (let from = 0; from < text.length;) {
+      const end = from + longestPiece
+      const next = isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end
+      this.#piece(type, text.slice(from, next))
+      from = next
+    }
+  }
+
+  #piece(type: "text_chunk" | "block_content", text: string): void {
     const { publish } = this.#out
     if (publish === undefined) return
     // No spread of shared fields, because this runs for every token.

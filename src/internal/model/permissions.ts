@@ -15,6 +15,7 @@ import type { PromptContext } from "../../PromptPipeline.ts"
 import type { AnyProtocol } from "../../Protocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import type { ReplyGrammar, ToolDefinition } from "../../Provider.ts"
+import * as InstructionBuilder from "../../InstructionBuilder.ts"
 import type { AnySkill } from "../../Skill.ts"
 import * as SkillRegistry from "../../SkillRegistry.ts"
 import { type JsonObject, isJsonObject, jsonObject } from "../../kit/json.ts"
@@ -364,12 +365,23 @@ const listingOf = (run: Run, skills: ReadonlyArray<AnySkill>): PromptContext["li
   return run.agent.grammar ? undefined : { _tag: "Searched", count: skills.length }
 }
 
-/** Answers `/skills` with the listing, or with search results if the listing is long. */
+/**
+ * Answers `/skills` with the listing. If it is long, answers with the skills that match its words, or without words with
+ * the first ones and how to find the others.
+ */
 export const answerSkills = (run: Run, skills: ReadonlyArray<AnySkill>, input: Json): string => {
   const words = wordsIn(input).trim()
   const listing = SkillRegistry.listing(skills)
-  if (words === "" || !isLong(run, listing)) return listing
-  return withHits(skills, words, SkillRegistry.listing)
+  // A grammar does not allow search words in the command.
+  if (!isLong(run, listing) || (words === "" && run.agent.grammar)) return listing
+  return words === "" ? firstOf(run, skills) : withHits(skills, words, SkillRegistry.listing)
+}
+
+const firstOf = ({ limits }: Run, skills: ReadonlyArray<AnySkill>): string => {
+  let tokens = 0
+  const end = skills.findIndex(({ listing }) => (tokens += ofText(listing)) > limits.listedTokens)
+  const first = skills.slice(0, end)
+  return `${SkillRegistry.listing(first)}\n${InstructionBuilder.moreSkills(first.length, skills.length)}`
 }
 
 /** Answers a native search. The skills it found are offered as tools on the next turn. */

@@ -133,17 +133,22 @@ describe("500 skills in blocks", () => {
     }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
-  it.effect("are all listed by /skills without words, and a search without a match says so", () =>
-    Effect.gen(function* () {
-      const mock = MockProvider.make(
-        `<block type="command" name="/skills">zebra</block>`,
-        `<block type="command" name="/skills"></block>`,
-        final
-      )
-      yield* Kernel.run(auto(ofBlocks), "go", { provider: mock })
-      assert.include(resultsOf(mock.calls[1]), "None of 500 skills matches these words.")
-      for (const { name } of manySkills) assert.include(resultsOf(mock.lastCall), `- ${name}: `)
-    }).pipe(Effect.provide(kernel(...manySkills)))
+  it.effect(
+    "are listed by /skills without words up to the limit, with how to find the others, and no match is said",
+    () =>
+      Effect.gen(function* () {
+        const mock = MockProvider.make(
+          `<block type="command" name="/skills">zebra</block>`,
+          `<block type="command" name="/skills"></block>`,
+          final
+        )
+        yield* Kernel.run(auto(ofBlocks), "go", { provider: mock })
+        assert.include(resultsOf(mock.calls[1]), "None of 500 skills matches these words.")
+        const listed = manySkills.filter(({ name }) => resultsOf(mock.lastCall).includes(`- ${name}: `)).length
+        assert.isAbove(listed, 10)
+        assert.include(resultsOf(mock.lastCall), `These are ${listed} of 500 skills. Find the others by words`)
+        assert.isBelow(mock.lastCall === undefined ? Infinity : bytesOf(mock.lastCall), 12_000)
+      }).pipe(Effect.provide(kernel(...manySkills)))
   )
 
   it.effect("are all listed in the prompt when `Limits.listedTokens` allows it", () =>
