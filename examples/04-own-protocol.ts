@@ -7,7 +7,7 @@
  * npm run example -- examples/04-own-protocol.ts
  */
 import { Console, Context, Effect, Layer, Schema, Stream } from "effect"
-import { Agent, Kernel, MediaStore, Protocol, ProtocolRegistry, RunStore, SkillRegistry } from "kernai"
+import { Agent, Kernel, Protocol } from "kernai"
 import { MockProvider } from "kernai/testing"
 
 // The agents that can be reached are a service, so the protocol does not depend on how.
@@ -62,20 +62,15 @@ const program = Kernel.stream(agent, "Do I need an umbrella in Bergen?").pipe(
   })
 )
 
-const KernelLive = Kernel.layer.pipe(
-  Layer.provide([
-    MockProvider.layer(
-      `<block type="command" name="/protocols"></block>`,
-      `<block type="a2a">{"to": "oracle", "message": "Umbrella?"}</block>`,
-      `<block type="a2a">{"to": "weather", "message": "Will it rain in Bergen?"}</block>`,
-      `<block type="final">Take one.</block>`
-    ),
-    ProtocolRegistry.layer(a2a).pipe(Layer.provide(DirectoryLive)),
-    SkillRegistry.layer(),
-    MediaStore.layerMemory,
-    RunStore.layerMemory
-  ])
-)
+const KernelLive = Kernel.layerWith({
+  provider: MockProvider.layer(
+    `<block type="command" name="/protocols"></block>`,
+    `<block type="a2a">{"to": "oracle", "message": "Umbrella?"}</block>`,
+    `<block type="a2a">{"to": "weather", "message": "Will it rain in Bergen?"}</block>`,
+    `<block type="final">Take one.</block>`
+  ),
+  protocols: [a2a]
+}).pipe(Layer.provide(DirectoryLive))
 
 await Effect.runPromise(Effect.provide(program, KernelLive))
 

@@ -7,7 +7,7 @@
  * npm run example -- examples/06-hooks-and-policy.ts
  */
 import { Console, Effect, Layer, Schema } from "effect"
-import { Agent, Hooks, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { Agent, Hooks, Kernel, Policy, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 
 const orders = Skill.make("orders", {
@@ -44,22 +44,15 @@ const HooksLive = Hooks.layer({
   onTurnCompleted: ({ state }) => Console.log(`turn ${state.turns.length} is done`)
 })
 
-const KernelLive = Kernel.layer.pipe(
-  Layer.provide([
-    MockProvider.layer(
-      `<block type="command" name="orders">{"customer": "everybody"}</block>`,
-      `<block type="command" name="refund">{"order": 7, "euros": 2000}</block>`,
-      `<block type="command" name="refund">{"order": 7, "euros": 20}</block>`,
-      `<block type="final">You get your 20 euros back.</block>`
-    ),
-    SkillRegistry.layer(orders, refund),
-    ProtocolRegistry.layer(),
-    MediaStore.layerMemory,
-    PolicyLive,
-    HooksLive
-  ]),
-  Layer.provideMerge(RunStore.layerMemory)
-)
+const KernelLive = Kernel.layerWith({
+  provider: MockProvider.layer(
+    `<block type="command" name="orders">{"customer": "everybody"}</block>`,
+    `<block type="command" name="refund">{"order": 7, "euros": 2000}</block>`,
+    `<block type="command" name="refund">{"order": 7, "euros": 20}</block>`,
+    `<block type="final">You get your 20 euros back.</block>`
+  ),
+  skills: [orders, refund]
+}).pipe(Layer.provide([PolicyLive, HooksLive]))
 
 const program = Effect.gen(function* () {
   const paused = yield* Effect.flip(

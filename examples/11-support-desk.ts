@@ -7,7 +7,7 @@
  * npm run example -- examples/11-support-desk.ts
  */
 import { Console, Effect, Layer, Schema } from "effect"
-import { Agent, Kernel, MediaStore, Policy, Provider, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, Policy, Provider, Skill } from "kernai"
 import { MockProvider } from "kernai/testing"
 
 // Skills given as values need no registration.
@@ -65,7 +65,7 @@ const desk = Agent.make({
 })
 
 // The replies of each model, by the number of earlier replies in its conversation.
-const call = (name: string, params: object) => ({ calls: [{ name, params }] })
+const call = (name: string, input: object) => ({ calls: [{ name, input: params }] })
 const replies: { readonly [model: string]: ReadonlyArray<MockProvider.Reply> } = {
   desk: [
     call("orders", { input: "Where is order 7?" }),
@@ -96,11 +96,8 @@ const program = Effect.gen(function* () {
   yield* Console.log(`${result.agent} answers: ${result.text}`)
 })
 
-const KernelLive = Kernel.layer.pipe(
-  Layer.provide(Policy.layerRules({ confirm: [{ name: "refund", reason: "It costs money." }] })),
-  Layer.provide([Layer.succeed(Provider.Provider, provider), SkillRegistry.layer(), ProtocolRegistry.layer()]),
-  Layer.provide(MediaStore.layerMemory),
-  Layer.provideMerge(RunStore.layerMemory)
+const KernelLive = Kernel.layerWith({ provider: Layer.succeed(Provider.Provider, provider) }).pipe(
+  Layer.provide(Policy.layerRules({ confirm: [{ name: "refund", reason: "It costs money." }] }))
 )
 
 await Effect.runPromise(Effect.provide(program, KernelLive))

@@ -5,7 +5,7 @@
  * npm run example -- examples/12-own-store.ts
  */
 import { Console, Context, Effect, Layer, Schema } from "effect"
-import { Agent, Kernel, MediaStore, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, RunStore, Skill } from "kernai"
 import { MockProvider, RunStoreSuite } from "kernai/testing"
 import { type Database, layer } from "./keyValueRunStore.ts"
 
@@ -28,11 +28,7 @@ const clerk = Agent.make({ instructions: "You pay invoices.", model: "scripted",
 
 /** A process: a kernel on its own connection to the database, with a model that says what comes next. */
 const process = (database: Database, ...replies: ReadonlyArray<string>) =>
-  Kernel.layer.pipe(
-    Layer.provide([MockProvider.layer(...replies), SkillRegistry.layer(), ProtocolRegistry.layer()]),
-    Layer.provide(MediaStore.layerMemory),
-    Layer.provideMerge(layer(database))
-  )
+  Kernel.layerWith({ provider: MockProvider.layer(...replies), store: layer(database) })
 
 const program = Effect.gen(function* () {
   yield* checked

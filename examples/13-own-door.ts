@@ -7,18 +7,7 @@
  * npm run example -- examples/13-own-door.ts
  */
 import { Console, Effect, Layer, Logger, Schedule, Schema, Stream } from "effect"
-import {
-  Agent,
-  Kernel,
-  MediaStore,
-  Policy,
-  ProtocolRegistry,
-  RunEvent,
-  RunStore,
-  RunWorker,
-  Skill,
-  SkillRegistry
-} from "kernai"
+import { Agent, Kernel, Policy, RunEvent, RunStore, RunWorker, Skill } from "kernai"
 import { StoredRuns } from "kernai/store-kit"
 import { MockProvider } from "kernai/testing"
 
@@ -98,18 +87,13 @@ const program = Effect.gen(function* () {
   yield* say("state run-2")
 }).pipe(Effect.scoped)
 
-const KernelLive = Kernel.layer.pipe(
-  Layer.provide([
-    MockProvider.layer(
-      `<block type="command" name="pay">{"invoice": "7"}</block>`,
-      `<block type="final">Invoice 7 is paid.</block>`
-    ),
-    SkillRegistry.layer(),
-    ProtocolRegistry.layer(),
-    MediaStore.layerMemory,
-    Policy.layerRules({ confirm: [{ name: "pay", reason: "money moves" }] })
-  ]),
-  Layer.provideMerge(RunStore.layerMemory),
+const KernelLive = Kernel.layerWith({
+  provider: MockProvider.layer(
+    `<block type="command" name="pay">{"invoice": "7"}</block>`,
+    `<block type="final">Invoice 7 is paid.</block>`
+  )
+}).pipe(
+  Layer.provide(Policy.layerRules({ confirm: [{ name: "pay", reason: "money moves" }] })),
   // A worker logs that a run stopped; here only the client speaks.
   Layer.provideMerge(Logger.layer([]))
 )

@@ -7,7 +7,7 @@
  */
 import { Console, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Kernel, MediaStore, ProtocolRegistry, RunStore, RunWorker, SkillRegistry } from "kernai"
+import { Kernel, RunWorker } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { Books, office } from "./invoiceOffice.ts"
 
@@ -16,12 +16,9 @@ const BooksLive = Layer.succeed(Books, {
   note: (line) => Console.log(`  ${line}`)
 })
 
-const Stores = Layer.mergeAll(SkillRegistry.layer(), ProtocolRegistry.layer(), RunStore.layerMemory)
-const KernelLive = Kernel.layer.pipe(
-  Layer.provide(MockProvider.layer(`{"supplier":"Acme","order":"A-7","amount":1200}`)),
-  Layer.provideMerge(Layer.orDie(Stores)),
-  Layer.provideMerge(MediaStore.layerMemory)
-)
+const KernelLive = Kernel.layerWith({
+  provider: MockProvider.layer(`{"supplier":"Acme","order":"A-7","amount":1200}`)
+})
 const Worker = Layer.effectDiscard(
   Effect.forkScoped(RunWorker.run({ agents: [office], pollInterval: "1 day", onRun: () => Effect.void }))
 )

@@ -6,7 +6,7 @@
  * npm run example -- examples/15-code.ts
  */
 import { Console, Effect, Layer, Schema } from "effect"
-import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, RunStore, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, Policy, Skill } from "kernai"
 import { Code } from "kernai/code"
 import { MockProvider } from "kernai/testing"
 
@@ -54,20 +54,7 @@ const askBeforeRefunds = Policy.layer(({ name }) =>
   Effect.succeed(name === "refund" ? Policy.confirm("it pays money") : Policy.allowed)
 )
 
-const Live = Layer.mergeAll(
-  Layer.provideMerge(
-    Kernel.layer,
-    Layer.mergeAll(
-      model,
-      askBeforeRefunds,
-      SkillRegistry.layer(),
-      ProtocolRegistry.layer(),
-      RunStore.layerMemory,
-      MediaStore.layerMemory
-    )
-  ),
-  Code.layerQuickJs()
-)
+const Live = Layer.merge(Layer.provide(Kernel.layerWith({ provider: model }), askBeforeRefunds), Code.layerQuickJs())
 
 /** Approves each question of a run until it has its answer. */
 const approved = (runId: string): Effect.Effect<string, unknown, Layer.Success<typeof Live>> =>

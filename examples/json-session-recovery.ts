@@ -14,17 +14,7 @@
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Console, Effect, Layer, Option } from "effect"
-import {
-  Agent,
-  Hooks,
-  Kernel,
-  KernelError,
-  MediaStore,
-  Message,
-  ProtocolRegistry,
-  RunStore,
-  SkillRegistry
-} from "kernai"
+import { Agent, Hooks, Kernel, KernelError, Message, RunStore } from "kernai"
 import { FileRunStore } from "kernai/file"
 import { MockProvider } from "kernai/testing"
 
@@ -85,10 +75,9 @@ const program =
         ? print(runId)
         : Console.log("json-session-recovery.ts fail | model-fail | reply <id> [text] | show <id>")
 
-const live = Kernel.layer.pipe(
-  Layer.provide([SkillRegistry.layer(), ProtocolRegistry.layer(), MediaStore.layerMemory, model, hooks]),
-  Layer.provideMerge(FileRunStore.layer(process.env["SESSIONS"] ?? ".kernai/sessions")),
-  Layer.provide(NodeServices.layer)
-)
+const live = Kernel.layerWith({
+  provider: model,
+  store: FileRunStore.layer(process.env["SESSIONS"] ?? ".kernai/sessions")
+}).pipe(Layer.provide(hooks), Layer.provide(NodeServices.layer))
 
 await Effect.runPromise(Effect.provide(program, live))

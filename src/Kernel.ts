@@ -18,6 +18,14 @@ import type { Agent, InputOf } from "./Agent.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./store-kit/Follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
+import {
+  type ErrorsOf,
+  type Exactly,
+  type KernelParts,
+  type ServicesOf,
+  modelsOf,
+  storesOf
+} from "./internal/kernel/kernelParts.ts"
 import { newRunId as randomRunId } from "./internal/kernel/environment.ts"
 import { type KernelShape, type Needs, type Parts, make } from "./internal/kernel/kernelVerbs.ts"
 import * as Queue from "./internal/kernel/queue.ts"
@@ -78,7 +86,7 @@ export type {
   SubmitError
 } from "./KernelError.ts"
 
-export type { KernelShape, Needs, Parts }
+export type { KernelParts, KernelShape, Needs, Parts }
 
 /**
  * Runs agents.
@@ -432,3 +440,26 @@ const memoryParts = Layer.mergeAll(
   MediaStore.layerMemory,
   RunStore.layerMemoryWith({ endedRuns: 100, endedBytes: 16 * 1024 * 1024 })
 )
+
+/**
+ * Provides a kernel with its stores and registries as one layer. Parts that are left out are in memory or empty.
+ *
+ * Policies, hooks and other references are provided to it: `Kernel.layerWith(parts).pipe(Layer.provide(policy))`. See
+ * `layer` about them.
+ *
+ * @example
+ * const KernelLive = Kernel.layerWith({
+ *   provider: AnthropicProvider.layer,
+ *   skills: [search],
+ *   store: SqlRunStore.layerSqlite("runs.db")
+ * })
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export function layerWith<const P extends KernelParts>(
+  parts: P & Exactly<P>
+): Layer.Layer<Kernel | Parts, ErrorsOf<P>, ServicesOf<P>>
+export function layerWith(parts: KernelParts): Layer.Layer<Kernel | Parts, unknown, unknown> {
+  return layerNoProvider.pipe(Layer.provide(modelsOf(parts)), Layer.provideMerge(storesOf(parts)))
+}

@@ -1,6 +1,6 @@
 import { MockProvider } from "kernai/testing"
 
-const call = (name: string, params: { readonly [key: string]: string }) => ({ calls: [{ name, params }] })
+const call = (name: string, input: { readonly [key: string]: string }) => ({ calls: [{ name, input: params }] })
 
 /** A scripted model. */
 export const model = () =>

@@ -1,6 +1,6 @@
 import { Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, Skill, SkillRegistry } from "kernai"
+import { Agent, Kernel, Policy, Skill } from "kernai"
 import { HttpKernel } from "kernai/http"
 import { SqlRunStore } from "kernai/sql"
 import { MockProvider } from "kernai/testing"
@@ -34,9 +34,8 @@ const model = MockProvider.layerOf(
 )
 
 const kernel = (file: string) =>
-  Kernel.layer.pipe(
-    Layer.provide([SkillRegistry.layer(send), ProtocolRegistry.layer(), model, careful]),
-    Layer.provideMerge([SqlRunStore.layerSqlite(file), MediaStore.layerMemory])
+  Kernel.layerWith({ provider: model, skills: [send], store: SqlRunStore.layerSqlite(file) }).pipe(
+    Layer.provide(careful)
   )
 
 /**
