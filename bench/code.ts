@@ -61,16 +61,16 @@ const prices = new Map(await Promise.all(products.map(async (product) => [produc
 return open.reduce((sum, { count, product }) => sum + count * prices.get(product), 0)`
 
 const byCalls = [
-  { name: "customers", params: { city: "Oslo" } },
-  ...range(5).map((customer) => ({ name: "orders", params: { customer } })),
-  ...range(6).map((product) => ({ name: "price", params: { product } }))
+  { name: "customers", input: { city: "Oslo" } },
+  ...range(5).map((customer) => ({ name: "orders", input: { customer } })),
+  ...range(6).map((product) => ({ name: "price", input: { product } }))
 ]
 
 const answer = "Open orders in Oslo are worth 2780."
 
 /** Runs a scripted model, and returns its replies that call something, and its tokens. */
 const measured = async (
-  calls: ReadonlyArray<{ readonly name: string; readonly params: object }>,
+  calls: ReadonlyArray<{ readonly name: string; readonly input: object }>,
   more: Pick<Agent.Options<never>, "maxSteps">,
   tools: { readonly skills?: typeof skills; readonly agents?: ReadonlyArray<ReturnType<typeof Code.agent>> }
 ) => {
@@ -102,7 +102,7 @@ const measured = async (
 
 export default async (): Promise<ReadonlyArray<Row>> => {
   const plain = await measured(byCalls, { maxSteps: 20 }, { skills })
-  const code = await measured([{ name: "code", params: { code: program } }], {}, { agents: [Code.agent({ skills })] })
+  const code = await measured([{ name: "code", input: { code: program } }], {}, { agents: [Code.agent({ skills })] })
   const medians = { ours: code.tokens, peer: plain.tokens, unit: "tokens" }
   return [
     row("code.join.replies", `a join by one program: replies that call, of ${plain.replies}`, code.replies, 1),

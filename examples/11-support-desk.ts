@@ -65,7 +65,7 @@ const desk = Agent.make({
 })
 
 // The replies of each model, by the number of earlier replies in its conversation.
-const call = (name: string, input: object) => ({ calls: [{ name, input: params }] })
+const call = (name: string, input: object) => ({ calls: [{ name, input }] })
 const replies: { readonly [model: string]: ReadonlyArray<MockProvider.Reply> } = {
   desk: [
     call("orders", { input: "Where is order 7?" }),

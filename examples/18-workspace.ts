@@ -34,7 +34,7 @@ const MediaLive = Layer.unwrap(Effect.map(temporary, FileMediaStore.layer))
 
 const agent = Agent.make({ instructions: "You repair code.", model: "scripted", skills: "all", dialect: "tools" })
 
-const call = (name: string, params: { readonly [key: string]: string }) => ({ calls: [{ name, params }] })
+const call = (name: string, input: { readonly [key: string]: string }) => ({ calls: [{ name, input }] })
 
 const model = MockProvider.make(
   call("shell", { command: "bash test.sh" }),

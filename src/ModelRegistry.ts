@@ -106,7 +106,7 @@ export const modelOf = (provider: string, id: string, models: ReadonlyArray<Mode
 export const layer = <R = never>(
   adapters: Adapters<R>,
   options?: { readonly models?: ReadonlyArray<Model> | undefined }
-): Layer.Layer<ModelRegistry, never, R> =>
+): Layer.Layer<ModelRegistry, never, NoInfer<R>> =>
   Layer.effect(
     ModelRegistry,
     Effect.map(Effect.context<R>(), (context) => {

@@ -52,15 +52,15 @@ describe("ChatHistory.ofState", () => {
         ]
       )
     }).pipe(
-      Effect.provide(world(MockProvider.make({ calls: [{ id: "c1", name: "look", params: { at: "x" } }] }, "done")))
+      Effect.provide(world(MockProvider.make({ calls: [{ id: "c1", name: "look", input: { at: "x" } }] }, "done")))
     )
   )
 
   it.effect("answers the calls of a stopped run with their known results", () => {
     const mock = MockProvider.make({
       calls: [
-        { id: "c1", name: "look", params: { at: "x" } },
-        { id: "c2", name: "look", params: { at: "y" } }
+        { id: "c1", name: "look", input: { at: "x" } },
+        { id: "c2", name: "look", input: { at: "y" } }
       ]
     })
     const hooks: Hooks.Hooks = {
@@ -76,7 +76,7 @@ describe("ChatHistory.ofState", () => {
   })
 
   it.effect("does not claim that an interrupted call did not run", () => {
-    const mock = MockProvider.make({ calls: [{ id: "c1", name: "wait", params: {} }] })
+    const mock = MockProvider.make({ calls: [{ id: "c1", name: "wait", input: {} }] })
     return Effect.gen(function* () {
       const entered = yield* Deferred.make<void>()
       const wait = Skill.make("wait", {
@@ -98,11 +98,11 @@ describe("ChatHistory.ofState", () => {
 
   it.effect("answers native calls of a truncated reply, and those that a hook dropped", () => {
     const mock = MockProvider.make(
-      { text: "so", calls: [{ id: "c1", name: "look", params: {} }], reason: "length" },
+      { text: "so", calls: [{ id: "c1", name: "look", input: {} }], reason: "length" },
       {
         calls: [
-          { id: "c2", name: "look", params: { at: "x" } },
-          { id: "c3", name: "look", params: { at: "y" } }
+          { id: "c2", name: "look", input: { at: "x" } },
+          { id: "c3", name: "look", input: { at: "y" } }
         ]
       },
       "done"

@@ -102,7 +102,7 @@ describe("a result that is too long", () => {
         const text = last?.type === "tool_result" ? last.content.map(Content.toText).join("") : ""
         const hint = /go on with read_result (\{.*\})\]$/m.exec(text)
         if (last?.type === "text") return { calls: [{ name: "dump" }] }
-        return hint === null ? "done" : { calls: [{ name: "read_result", params: JSON.parse(hint[1] ?? "") }] }
+        return hint === null ? "done" : { calls: [{ name: "read_result", input: JSON.parse(hint[1] ?? "") }] }
       })
       const run = yield* told(agent, "?", { provider })
       assert.strictEqual(run.text, "done")
@@ -125,7 +125,7 @@ describe("a result that is too long", () => {
       const provider = MockProvider.make().onCall((request, call) => {
         if (call === 0) return { calls: [{ name: "dump" }] }
         const [, id] = /"id":"(\w+)"/.exec(request.messages.map(Message.text).join("")) ?? []
-        return call > 1 ? "done" : { calls: [{ name: "read_result", params: { id, offset: 500, length: 10 } }] }
+        return call > 1 ? "done" : { calls: [{ name: "read_result", input: { id, offset: 500, length: 10 } }] }
       })
       const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(long, LongResult.skill)))
       assert.isTrue(outputs(run)[1]?.startsWith("\uFEFFab\uFEFFab\n["))
@@ -150,10 +150,10 @@ describe("a result that is too long", () => {
         execute: () => Effect.succeed(image)
       })
       const provider = MockProvider.make(
-        { calls: [{ name: "read_result", params: { id } }] },
-        { calls: [{ name: "read_result", params: { id, offset: -1 } }] },
+        { calls: [{ name: "read_result", input: { id } }] },
+        { calls: [{ name: "read_result", input: { id, offset: -1 } }] },
         { calls: [{ name: "draw" }] },
-        { calls: [{ name: "read_result", params: { id: yield* Media.id(image) } }] },
+        { calls: [{ name: "read_result", input: { id: yield* Media.id(image) } }] },
         "done"
       )
       const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(draw, LongResult.skill)))
@@ -174,7 +174,7 @@ describe("a result that is too long", () => {
       const provider = MockProvider.make().onCall((request, call) => {
         if (call === 0) return { calls: [{ name: "dump" }] }
         const [, id] = /"id":"(\w+)"/.exec(request.messages.map(Message.text).join("")) ?? []
-        return call > 1 ? "done" : { calls: [{ name: "read_result", params: { id, offset: 1_202, length: 1 } }] }
+        return call > 1 ? "done" : { calls: [{ name: "read_result", input: { id, offset: 1_202, length: 1 } }] }
       })
       const run = yield* told(agent, "?", { provider }).pipe(Effect.provide(kernel(faces, LongResult.skill)))
       assert.match(outputs(run)[1] ?? "", /^😀\n\[.*"offset":1204/)

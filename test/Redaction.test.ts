@@ -29,7 +29,7 @@ describe("Redaction", () => {
       Effect.gen(function* () {
         const recorder = yield* Effect.sync(() => Recorder.memory({ phases: true }))
         const provider = MockProvider.make(
-          ...["text", "json", "fail"].map((how) => ({ calls: [{ name: "leak", params: { how } }] })),
+          ...["text", "json", "fail"].map((how) => ({ calls: [{ name: "leak", input: { how } }] })),
           "done"
         )
         const run = yield* told(agent, `Log in with ${secret}`, { provider, runId: "r" }).pipe(
@@ -53,7 +53,7 @@ describe("Redaction", () => {
   it.effect("hides a secret that is an object key, or is beside a `type` field, in any JSON (S-7)", () =>
     Effect.gen(function* () {
       const recorder = yield* Effect.sync(() => Recorder.memory({ phases: true }))
-      const provider = MockProvider.make({ calls: [{ name: "leak", params: { how: "key" } }] }, "done")
+      const provider = MockProvider.make({ calls: [{ name: "leak", input: { how: "key" } }] }, "done")
       const history = [
         Message.user(Content.data({ [secret]: { type: "thinking", content: secret } })),
         Message.assistant(Content.toolUse("c", "old", { [secret]: [1] })),
@@ -78,7 +78,7 @@ describe("Redaction", () => {
 
   it.effect("sends the same object for the same message, so an adapter encodes it once", () =>
     Effect.gen(function* () {
-      const provider = MockProvider.make({ calls: [{ name: "leak", params: { how: "text" } }] }, "done")
+      const provider = MockProvider.make({ calls: [{ name: "leak", input: { how: "text" } }] }, "done")
       yield* told(agent, `Log in with ${secret}`, { provider })
       assert.strictEqual(provider.messagesAt(0)?.[0], provider.messagesAt(1)?.[0])
     }).pipe(Effect.provide(Layer.merge(kernel(leak), safe)))

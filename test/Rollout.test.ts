@@ -13,7 +13,7 @@ const Grown = Schema.Struct({ amount: Schema.Finite, currency: Schema.String })
 const agent = (name: string, aliases: ReadonlyArray<string>, ...skills: ReadonlyArray<Skill.AnySkill>) =>
   Agent.make({ name, aliases, instructions: "", model: "m", dialect: "tools", skills })
 
-const provider = MockProvider.make().onCall(() => ({ calls: [{ name: "pay", params: { amount: 5 } }] }))
+const provider = MockProvider.make().onCall(() => ({ calls: [{ name: "pay", input: { amount: 5 } }] }))
 
 const live = Layer.provideMerge(
   Layer.provideMerge(kernel(), MockProvider.layerOf(provider)),

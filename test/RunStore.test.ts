@@ -238,7 +238,7 @@ describe("RunStore.inFlight", () => {
           Effect.never
         )
     })
-    const call = (to: string) => ({ calls: [{ id: "call-a", name: "pay", params: { to } }] })
+    const call = (to: string) => ({ calls: [{ id: "call-a", name: "pay", input: { to } }] })
     const clerk = agent({ dialect: "tools" })
     const cut = (runId: string, provider: Provider.ProviderShape, who = clerk) =>
       Effect.gen(function* () {

@@ -63,7 +63,7 @@ describe("the trace of a caller", () => {
 
   it.live("holds what a worker of another process does for it, also after an answer from somebody else", () =>
     Effect.gen(function* () {
-      const model = MockProvider.make({ calls: [{ name: "pay", params: {} }] }, "Paid.")
+      const model = MockProvider.make({ calls: [{ name: "pay", input: {} }] }, "Paid.")
       const asks = Policy.layerRules({ confirm: [{ name: "pay" }] })
       const store = yield* Effect.provide(RunStore.RunStore, RunStore.layerMemory)
       const Store = Layer.succeed(RunStore.RunStore, store)
@@ -107,7 +107,7 @@ describe("the trace of a caller", () => {
         })
       )
       const { layer, spans } = tracer()
-      const model = MockProvider.make({ calls: [{ name: "helper", params: { input: "Who?" } }] }, "Eva.", "Done.")
+      const model = MockProvider.make({ calls: [{ name: "helper", input: { input: "Who?" } }] }, "Eva.", "Done.")
       const Worker = RunWorker.layer({ agents: [boss] }).pipe(
         Layer.provide(kernel(model)),
         Layer.provide([Layer.succeed(RunStore.RunStore, store), layer])

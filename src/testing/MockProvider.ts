@@ -29,7 +29,8 @@ import { unreported } from "../StreamPart.ts"
 export type Reply = string | Pieces | ReadonlyArray<StreamPart> | ProviderError
 
 /**
- * A reply by its pieces. `calls` are native calls; missing ids are generated.
+ * A reply by its pieces. `calls` are native calls; missing ids are generated, and the default input is `{}`. A call with
+ * any other key is refused.
  *
  * @category models
  * @since 0.1.0
@@ -38,7 +39,7 @@ export interface Pieces {
   readonly thinking?: string | undefined
   readonly text?: string | undefined
   readonly calls?:
-    | ReadonlyArray<{ readonly name: string; readonly params?: unknown; readonly id?: string | undefined }>
+    | ReadonlyArray<{ readonly name: string; readonly input?: unknown; readonly id?: string | undefined }>
     | undefined
   /** Default: `tool-calls` with calls, otherwise `stop`. */
   readonly reason?: FinishReason | undefined
@@ -237,6 +238,11 @@ class MockProvider implements Mock {
 
   #say(request: Request, reply: Reply): PartsPull {
     if (reply instanceof ProviderError) return Effect.fail(reply)
+    const wrong = typeof reply === "string" || isParts(reply) ? undefined : unknownKey(reply)
+    if (wrong !== undefined) {
+      const detail = `a call of a mock has name, input and id, not '${wrong}'`
+      return Effect.fail(new ProviderError({ provider: this.name, reason: "invalid_request", detail, attempts: 1 }))
+    }
     const parts = isParts(reply) ? reply : this.#parts(request, typeof reply === "string" ? { text: reply } : reply)
     const first = Duration.toMillis(this.#delay.first ?? 0)
     const between = Duration.toMillis(this.#delay.between ?? 0)
@@ -264,7 +270,7 @@ class MockProvider implements Mock {
       else for (const delta of cut(text, this.#chunking)) parts.push({ type: "text-delta", id: "0", delta })
       parts.push(textEnd)
     }
-    calls.forEach(({ id, name, params = {} }, index) => {
+    calls.forEach(({ id, input: params = {}, name }, index) => {
       const callId = id ?? `call_${this.callCount}_${index}`
       parts.push(
         { type: "tool-params-start", id: callId, name },
@@ -298,6 +304,10 @@ const slowly = (parts: ReadonlyArray<StreamPart>, first: number, between: number
     return pause === 0 ? Effect.succeed(Arr.of(part)) : Effect.as(Effect.sleep(pause), Arr.of(part))
   })
 }
+
+/** Returns a key that no call has, which untyped code may have written. */
+const unknownKey = ({ calls = [] }: Pieces): string | undefined =>
+  calls.flatMap((call) => Object.keys(call)).find((key) => key !== "name" && key !== "input" && key !== "id")
 
 const isParts = (reply: Exclude<Reply, ProviderError>): reply is ReadonlyArray<StreamPart> => Array.isArray(reply)
 

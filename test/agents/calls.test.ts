@@ -144,7 +144,7 @@ describe("an agent that calls another", () => {
   )
 })
 
-const ask = (name: string) => ({ calls: [{ id: name, name, params: { input: "go" } }] })
+const ask = (name: string) => ({ calls: [{ id: name, name, input: { input: "go" } }] })
 
 describe("agents below agents", () => {
   const helper = native("helper", { skills: ["pay"] })

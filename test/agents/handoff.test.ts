@@ -294,7 +294,7 @@ it.effect("events of other agents are published under their names, in the namesp
   }).pipe(Effect.provide(Layer.provideMerge(kernel(), EventBus.layerMemory)))
 )
 
-const asking = (name: string) => ({ calls: [{ id: name, name, params: {} }] })
+const asking = (name: string) => ({ calls: [{ id: name, name, input: {} }] })
 
 const look = Skill.make("look", {
   description: "Looks",

@@ -96,7 +96,7 @@ describe("a skill given to an agent as a value", () => {
           layer: Layer.mergeAll(
             SkillRegistry.layer(),
             Layer.succeed(CurrentUser, { name: "Ada" }),
-            MockProvider.layer({ calls: [{ id: "a", name: "pay", params: {} }] }, "done")
+            MockProvider.layer({ calls: [{ id: "a", name: "pay", input: {} }] }, "done")
           )
         },
         { ways: ["after"] }

@@ -18,12 +18,12 @@ const fails = new KernelError.ProviderError({ provider: "mock", reason: "server_
 
 /** A model that pays and then does something else, and answers the second message. */
 const paysAndThen = (
-  then: Effect.Effect<never, KernelError.ProviderError> | { readonly calls: [{ name: "wait"; params: {} }] }
+  then: Effect.Effect<never, KernelError.ProviderError> | { readonly calls: [{ name: "wait"; input: {} }] }
 ) =>
   MockProvider.make().onCall(({ messages }) => {
     const known = JSON.stringify(messages)
     if (known.includes("go on")) return { text: "it is paid" }
-    return known.includes("paid A") ? then : { calls: [{ name: "pay", params: {} }] }
+    return known.includes("paid A") ? then : { calls: [{ name: "pay", input: {} }] }
   })
 
 const history = Effect.map(
@@ -56,7 +56,7 @@ describe("a message that has no answer", () => {
 
   it.live("leaves a call in flight as one with an unknown outcome when it is interrupted", () =>
     Effect.gen(function* () {
-      const provider = paysAndThen({ calls: [{ name: "wait", params: {} }] })
+      const provider = paysAndThen({ calls: [{ name: "wait", input: {} }] })
       const first = yield* Effect.forkChild(Chat.chat(agent, "pay A", { provider, runId: "first" }))
       yield* Effect.repeat(Effect.sleep("5 millis"), { until: () => provider.calls.length === 2 })
       yield* Effect.sleep("20 millis")
@@ -92,7 +92,7 @@ describe("a message that has no answer", () => {
       yield* Chat.resume(agent, "first", { provider: again, answers })
       assert.lengthOf(yield* history, 4)
       yield* Effect.flip(
-        Chat.chat(agent, "pay B", { provider: MockProvider.make({ calls: [{ name: "pay", params: {} }] }) })
+        Chat.chat(agent, "pay B", { provider: MockProvider.make({ calls: [{ name: "pay", input: {} }] }) })
       )
       yield* Chat.chat(agent, "go on", { provider })
       assert.include((yield* history)[6], "This call was not run.")

@@ -23,7 +23,7 @@ export const clerk = Agent.make({ name: "clerk", instructions: "", model: "scrip
 export const scripted = MockProvider.make().onCall((request: Provider.Request) =>
   request.messages.some((message) => message.role === "assistant")
     ? "paid"
-    : { calls: [{ id: "call-a", name: "pay", params: { to: "eva" } }] }
+    : { calls: [{ id: "call-a", name: "pay", input: { to: "eva" } }] }
 )
 
 /** A model whose replies are sent piece by piece, as the test says; each text ends with `end`. */

@@ -311,7 +311,7 @@ const authorize = Effect.fnUntraced(function* (
 /** A real run whose model makes exactly this call. */
 const execute = Effect.fnUntraced(function* (vector: Case, entered: Array<string>) {
   const { arguments: input = {}, name = "" } = vector.ask
-  const mock = MockProvider.make({ calls: [{ name, params: input }] }, "done")
+  const mock = MockProvider.make({ calls: [{ name, input: input }] }, "done")
   const agent = Agent.make({
     instructions: "",
     model: { id: "m", capabilities: vector.model?.capabilities ?? ["text"] },

@@ -293,7 +293,7 @@ describe("Kernel.fork", () => {
           const parts = messages.flatMap((message) => message.content)
           seen.push(parts.flatMap((part) => ("callId" in part ? [`${part.type} ${part.callId}`] : [])))
           const said = messages.filter((message) => message.role === "assistant").length
-          return said < 3 ? { calls: [{ id: "call_0", name: "look", params: {} }] } : "done"
+          return said < 3 ? { calls: [{ id: "call_0", name: "look", input: {} }] } : "done"
         })
       )
       const cleared = Hooks.layer({

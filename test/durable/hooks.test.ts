@@ -36,7 +36,7 @@ const look = Skill.dynamic("look", {
 
 const runWith = (hooks: Hooks.Hooks, options?: Kernel.RunOptions) =>
   Effect.gen(function* () {
-    const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: { at: { x: 1 } } }] }, "done")
+    const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", input: { at: { x: 1 } } }] }, "done")
     return yield* Kernel.run(agent, "go", { runId: "run", provider, context: { list: [1] }, ...options }).pipe(
       Effect.provide(Hooks.layer(hooks))
     )
@@ -486,7 +486,7 @@ describe("a resumed run", () => {
   it.effect("continues in its original dialect, also from its first turn (DR-15)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
-      const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
+      const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", input: {} }] }, "done")
       const other = { ...agent, dialect: "blocks" as const }
       const result = yield* Kernel.resume(other, "run", { provider })
       assert.strictEqual(result.text, "done")
@@ -526,7 +526,7 @@ describe("a resumed run", () => {
   ] satisfies ReadonlyArray<readonly [string, Hooks.Hooks]>) {
     it.effect(`publishes the same end event again when it ended ${where} (R-23)`, () =>
       Effect.gen(function* () {
-        const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
+        const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", input: {} }] }, "done")
         const events = yield* Stream.runCollect(Kernel.stream(agent, "go", { runId: "run", provider }))
         const again = yield* Stream.runCollect(Kernel.resumeStream(agent, "run", { provider }))
         assert.deepStrictEqual(again, events.slice(-1))
@@ -552,7 +552,7 @@ describe("a resumed run", () => {
   it.effect("offers its model the prepared tools, even when there are more by now (DR-15)", () =>
     Effect.gen(function* () {
       yield* Effect.exit(runWith({ onModelStarted: () => Effect.interrupt }))
-      const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", params: {} }] }, "done")
+      const provider = MockProvider.make({ calls: [{ id: "call-a", name: "look", input: {} }] }, "done")
       const late = Skill.make("late", {
         description: "came later",
         input: Schema.Struct({}),
@@ -621,7 +621,7 @@ describe("onToolCallsStarted", () => {
 describe("a hook of concurrent calls", () => {
   it.effect("decides when it is the first to end the run, with its reason and metadata (DR-10)", () =>
     Effect.gen(function* () {
-      const calls = ["call-a", "call-b"].map((id) => ({ id, name: "look", params: {} }))
+      const calls = ["call-a", "call-b"].map((id) => ({ id, name: "look", input: {} }))
       const provider = MockProvider.make({ calls })
       const ended = Kernel.run({ ...agent, concurrency: 2 }, "go", { runId: "run", provider }).pipe(
         Effect.provide(
@@ -647,7 +647,7 @@ describe("a hook of concurrent calls", () => {
       const hooks = Hooks.layer({
         onToolCallCompleted: () => Effect.andThen(Deferred.succeed(asked, undefined), Effect.never)
       })
-      const calls = ["call-a", "call-b"].map((id) => ({ id, name: "look", params: {} }))
+      const calls = ["call-a", "call-b"].map((id) => ({ id, name: "look", input: {} }))
       const provider = MockProvider.make({ calls }, "done")
       const fiber = yield* Kernel.run({ ...agent, concurrency: 2 }, "go", { runId: "run", provider }).pipe(
         Effect.provide(hooks),

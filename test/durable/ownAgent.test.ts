@@ -13,7 +13,7 @@ const agent = (name: string, ...skills: ReadonlyArray<Skill.AnySkill>) =>
   Agent.make({ name, instructions: "", model: "m", dialect: "tools", skills })
 
 const provider = MockProvider.make().onCall(({ messages }) =>
-  messages.some(({ role }) => role === "assistant") ? { text: "done" } : { calls: [{ name: "pay", params: {} }] }
+  messages.some(({ role }) => role === "assistant") ? { text: "done" } : { calls: [{ name: "pay", input: {} }] }
 )
 
 /** Interrupts a run in the middle of its call, as a crash does, and returns the id of the call. */

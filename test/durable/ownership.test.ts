@@ -175,7 +175,7 @@ describe("a process that lost its run between launching a write call and enterin
         let isAway = false
         const away = new RunStore.StoreError({ operation: "read", reason: "unavailable", detail: "away" })
         const weak = { ...store, head: (id: string) => (isAway ? Effect.fail(away) : store.head(id)) }
-        const provider = MockProvider.make({ calls: [{ id: "a", name: "pay", params: {} }] }, text)
+        const provider = MockProvider.make({ calls: [{ id: "a", name: "pay", input: {} }] }, text)
         const tools = { ...agent, dialect: "tools" as const }
         const leave = Effect.sync(() => (isAway = true))
         const running = yield* Effect.forkChild(

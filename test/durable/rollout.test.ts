@@ -26,7 +26,7 @@ const agent = (
 const provider = MockProvider.make().onCall(({ messages }) =>
   messages.some(({ role }) => role === "assistant")
     ? { text: "done" }
-    : { calls: [{ name: "pay", params: { amount: 5 } }] }
+    : { calls: [{ name: "pay", input: { amount: 5 } }] }
 )
 
 const live = kernel().pipe(Layer.provideMerge(Policy.layerRules({ confirm: [{ name: "{pay,make_payment}" }] })))

@@ -70,7 +70,7 @@ describe("personal data", () => {
 
   it.effect("is put back where a placeholder arrives in pieces, in text and in native calls", () => {
     const sent: Array<string> = []
-    const mock = MockProvider.make({ calls: [{ name: "mail", params: { to: "[EMAIL_1]" } }] }, [
+    const mock = MockProvider.make({ calls: [{ name: "mail", input: { to: "[EMAIL_1]" } }] }, [
       StreamPart.text("at [EM"),
       StreamPart.text("AIL_"),
       StreamPart.text("1"),

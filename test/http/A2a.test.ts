@@ -35,7 +35,7 @@ const payAndSay = () =>
   MockProvider.make().onCall((request) =>
     request.messages.some(({ role }) => role === "assistant")
       ? "Done."
-      : { calls: [{ name: "pay", params: { to: "Eva" } }] }
+      : { calls: [{ name: "pay", input: { to: "Eva" } }] }
   )
 
 const clientOf = (url: string, token?: string) =>
@@ -216,7 +216,7 @@ describe("A2a", () => {
   it.live("streams the status of a task and its growing answer", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({
-        replies: [{ text: "I pay Eva.", calls: [{ name: "pay", params: { to: "Eva" } }] }, { text: "Done." }]
+        replies: [{ text: "I pay Eva.", calls: [{ name: "pay", input: { to: "Eva" } }] }, { text: "Done." }]
       })
       const client = yield* clientOf(url)
       const texts: Array<string> = []
@@ -276,7 +276,7 @@ describe("A2a", () => {
       const mock = MockProvider.make().onCall((request) =>
         JSON.stringify(request.messages).includes("Never mind")
           ? "Not paid."
-          : { calls: [{ name: "pay", params: { to: "Eva" } }] }
+          : { calls: [{ name: "pay", input: { to: "Eva" } }] }
       )
       const { url } = yield* serve({ with: asks, model: mock })
       const client = yield* clientOf(url)

@@ -311,7 +311,7 @@ describe("A2aClient", () => {
           routes: A2a.layer(),
           skills: [pay],
           with: asks,
-          replies: [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, { text: "Done." }]
+          replies: [{ calls: [{ name: "pay", input: { to: "Eva" } }] }, { text: "Done." }]
         })
         const client = yield* clientOf(url)
         const asked = yield* client.ask("Pay Eva.")

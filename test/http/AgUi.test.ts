@@ -28,7 +28,7 @@ const payAndSay = () =>
   MockProvider.make().onCall((request) =>
     request.messages.some(({ role }) => role === "assistant")
       ? "Done."
-      : { calls: [{ name: "pay", params: { to: "Eva" } }] }
+      : { calls: [{ name: "pay", input: { to: "Eva" } }] }
   )
 
 /** An event as a page reads it. */
@@ -100,7 +100,7 @@ describe("AgUi", () => {
       const { url } = yield* serve({
         agent: native,
         replies: [
-          { thinking: "Whom?", text: "I pay Eva.", calls: [{ name: "pay", params: { to: "Eva" } }], usage },
+          { thinking: "Whom?", text: "I pay Eva.", calls: [{ name: "pay", input: { to: "Eva" } }], usage },
           { text: "Done.", usage }
         ]
       })
@@ -195,7 +195,7 @@ describe("AgUi", () => {
         routes: AgUi.layer({ state: ({ colour = "", turns = 0 }) => ({ colour, turns }) }),
         options: { agents: [counter], context: (_, sent) => ({ ...sent, key: "hidden" }) },
         with: counts,
-        replies: [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, "Done.", "Again."]
+        replies: [{ calls: [{ name: "pay", input: { to: "Eva" } }] }, "Done.", "Again."]
       })
       const agent = new HttpAgent({ url: `${url}/agui`, threadId: "thread1", initialState: state })
       const received = yield* send(agent, "Count.")
@@ -273,7 +273,7 @@ describe("AgUi", () => {
           )
       })
       const eyes = Model.make("scripted", { capabilities: ["vision"] })
-      const model = MockProvider.make({ calls: [{ name: "draw", params: {} }] }, "A dot.", "Two dots.")
+      const model = MockProvider.make({ calls: [{ name: "draw", input: {} }] }, "A dot.", "Two dots.")
       const { url } = yield* serve({ agent: { ...native, model: eyes }, skills: [draw], model })
       const agent = agentOf(url)
       agent.subscribe({ onCustomEvent: () => void (isShown = true) })

@@ -46,7 +46,7 @@ describe("AiSdkUi", () => {
       const { url } = yield* serve({
         agent: native,
         replies: [
-          { thinking: "Whom?", text: "I pay Eva.", calls: [{ name: "pay", params: { to: "Eva" } }], usage },
+          { thinking: "Whom?", text: "I pay Eva.", calls: [{ name: "pay", input: { to: "Eva" } }], usage },
           { text: "Done.", usage }
         ]
       })
@@ -211,5 +211,5 @@ const payAndSay = () =>
   MockProvider.make().onCall((request) =>
     request.messages.some(({ role }) => role === "assistant")
       ? "Done."
-      : { calls: [{ name: "pay", params: { to: "Eva" } }] }
+      : { calls: [{ name: "pay", input: { to: "Eva" } }] }
   )

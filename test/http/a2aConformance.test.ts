@@ -26,7 +26,7 @@ const served = (options: A2a.Options = {}, setup: Setup = {}) =>
     agent: clerk,
     model: MockProvider.make().onCall(({ messages }) =>
       messages.length === 1 && JSON.stringify(messages).includes("Pay")
-        ? { calls: [{ name: "pay", params: { to: "Eva" } }] }
+        ? { calls: [{ name: "pay", input: { to: "Eva" } }] }
         : "Done."
     ),
     skills: [pay],

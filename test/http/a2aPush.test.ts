@@ -24,7 +24,7 @@ const clerk = Agent.make({ name: "clerk", instructions: "", model: "scripted", s
 
 const asks = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 
-const paying = [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, "Paid."]
+const paying = [{ calls: [{ name: "pay", input: { to: "Eva" } }] }, "Paid."]
 
 interface Received {
   readonly headers: Record<string, string | undefined>

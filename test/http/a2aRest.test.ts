@@ -146,7 +146,7 @@ describe("the REST binding of A2A", () => {
 
   it.live("is asked for input, and answers with plain text", () =>
     Effect.gen(function* () {
-      const replies = [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, "Paid."]
+      const replies = [{ calls: [{ name: "pay", input: { to: "Eva" } }] }, "Paid."]
       const { url } = yield* serve({ replies, with: asks })
       const { client } = yield* clientOf(url)
       const asked = yield* send(client, text("Pay Eva."))
@@ -212,7 +212,7 @@ describe("files over A2A", () => {
   for (const binding of ["JSONRPC", "REST"] as const) {
     it.live(`are parts of artifacts and of the history, by addresses that the client can read (${binding})`, () =>
       Effect.gen(function* () {
-        const replies = [{ calls: [{ name: "draw", params: {} }] }, "A dot."]
+        const replies = [{ calls: [{ name: "draw", input: {} }] }, "A dot."]
         const { url } = yield* serve({ replies })
         const { client } = yield* clientOf(url, binding)
         const file = part({ $case: "raw", value: Buffer.from(dot) }, "image/png")
@@ -240,7 +240,7 @@ describe("files over A2A", () => {
 
   it.live("are artifacts of a stream, too", () =>
     Effect.gen(function* () {
-      const { url } = yield* serve({ replies: [{ calls: [{ name: "draw", params: {} }] }, "A dot."] })
+      const { url } = yield* serve({ replies: [{ calls: [{ name: "draw", input: {} }] }, "A dot."] })
       const { client } = yield* clientOf(url)
       const names = yield* Effect.promise(async () => {
         const seen: Array<string | undefined> = []

@@ -21,7 +21,7 @@ const start = serve({
   model: MockProvider.make().onCall(({ messages }) =>
     messages.some(({ role }) => role === "assistant")
       ? `You are in ${JSON.stringify(messages.at(-1)?.content).includes("Rome") ? "Rome" : "no city"}.`
-      : { calls: [{ name: "locate", params: {} }] }
+      : { calls: [{ name: "locate", input: {} }] }
   )
 })
 

@@ -46,7 +46,7 @@ const send = (agent: HttpAgent, content: string) =>
 
 const agentOf = (url: string) => new HttpAgent({ url: `${url}/agui`, threadId: "thread1" })
 
-const calling = (name: string, params: Schema.JsonObject) => ({ calls: [{ name, params }] })
+const calling = (name: string, input: Schema.JsonObject) => ({ calls: [{ name, input }] })
 
 const subagentsIn = (events: ReadonlyArray<typeof Event.Type>) =>
   events.filter(({ type }) => type.startsWith("SUBAGENT"))
@@ -74,7 +74,7 @@ describe("an agent that an agent calls, over AG-UI", () => {
     Effect.gen(function* () {
       const replies = [
         calling("helper", { input: "Pay." }),
-        { thinking: "Whom?", text: "I pay.", calls: [{ name: "pay", params: { to: "Eva" } }] },
+        { thinking: "Whom?", text: "I pay.", calls: [{ name: "pay", input: { to: "Eva" } }] },
         "Paid.",
         "It is paid.",
         "Sure."

@@ -38,7 +38,7 @@ describe("a page of AG-UI that opens its thread again", () => {
   it.live("has the messages that it had before, and continues the conversation", () =>
     Effect.gen(function* () {
       const model = MockProvider.make(
-        { thinking: "Whom?", text: "I pay.", calls: [{ name: "pay", params: { to: "Eva" } }] },
+        { thinking: "Whom?", text: "I pay.", calls: [{ name: "pay", input: { to: "Eva" } }] },
         "Done.",
         "Eva.",
         "Yes."
@@ -97,7 +97,7 @@ describe("a page of AG-UI that opens its thread again", () => {
 
   it.live("is asked again what the run waits for", () =>
     Effect.gen(function* () {
-      const replies = [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, "Done."]
+      const replies = [{ calls: [{ name: "pay", input: { to: "Eva" } }] }, "Done."]
       const { url } = yield* serve({ replies, with: asks })
       yield* send(pageOf(url), "Pay Eva.")
       const second = pageOf(url)
@@ -118,7 +118,7 @@ describe("a page of AG-UI that opens its thread again", () => {
 
   it.live("has the messages of a run that was answered meanwhile", () =>
     Effect.gen(function* () {
-      const replies = [{ calls: [{ name: "pay", params: { to: "Eva" } }] }, "Done."]
+      const replies = [{ calls: [{ name: "pay", input: { to: "Eva" } }] }, "Done."]
       const { url } = yield* serve({ replies, with: asks })
       const first = pageOf(url)
       yield* send(first, "Pay Eva.")

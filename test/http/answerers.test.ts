@@ -19,7 +19,7 @@ const payAndSay = () =>
   MockProvider.make().onCall((request) =>
     request.messages.some(({ role }) => role === "assistant")
       ? "Done."
-      : { calls: [{ name: "pay", params: { to: "Eva" } }] }
+      : { calls: [{ name: "pay", input: { to: "Eva" } }] }
   )
 
 const callers: Record<string, Access.Caller> = {

@@ -28,7 +28,7 @@ const agent = Agent.make({
 /** Calls the worker in the background, says that it waits, and repeats what arrived. */
 const model = MockProvider.make().onCall(({ messages }) => {
   const said = messages.filter(({ role }) => role === "assistant").length
-  if (said === 0) return { calls: [{ id: "call-1", name: "worker", params: { input: "Ada", background: true } }] }
+  if (said === 0) return { calls: [{ id: "call-1", name: "worker", input: { input: "Ada", background: true } }] }
   return JSON.stringify(messages).includes("Ada is paid") ? "It is done." : "I wait."
 })
 

@@ -30,7 +30,7 @@ const start = (name: "book" | "pay") =>
     skills: [book, pay],
     routes: Layer.mergeAll(AiSdkUi.layer(), AgUi.layer(), A2a.layer()),
     model: MockProvider.make().onCall(({ messages }) =>
-      messages.some(({ role }) => role === "assistant") ? "Done." : { calls: [{ name, params: {} }] }
+      messages.some(({ role }) => role === "assistant") ? "Done." : { calls: [{ name, input: {} }] }
     ),
     with: Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
   })

@@ -49,7 +49,7 @@ const messageOf = (events: ReadonlyArray<RunEvent.RunEvent>) => {
 describe("the message of a run in a page", () => {
   for (const [dialect, replies] of [
     ["blocks", [`On it.\n${command("pay", { to: "Eva" })}\nSoon done.`, final("Eva is paid.")]],
-    ["tools", [{ thinking: "Whom?", text: "I pay Eva.", calls: [{ name: "pay", params: { to: "Eva" } }] }, "Done."]]
+    ["tools", [{ thinking: "Whom?", text: "I pay Eva.", calls: [{ name: "pay", input: { to: "Eva" } }] }, "Done."]]
   ] as const) {
     it.effect(`is the same from live and from stored events (${dialect})`, () =>
       Effect.gen(function* () {

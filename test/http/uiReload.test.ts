@@ -84,7 +84,7 @@ const messageOf = (events: ReadonlyArray<RunEvent.RunEvent>) =>
     return JSON.parse(JSON.stringify(last))
   })
 
-const calling = (name: string, params: Schema.JsonObject) => ({ calls: [{ name, params }] })
+const calling = (name: string, input: Schema.JsonObject) => ({ calls: [{ name, input }] })
 
 const typesOf = ({ parts }: UIMessage) =>
   parts.map((part) =>
@@ -93,7 +93,7 @@ const typesOf = ({ parts }: UIMessage) =>
 
 describe("the message of a page that was reloaded", () => {
   for (const [title, replies] of [
-    ["with a call between texts", [{ text: "I pay.", calls: [{ name: "pay", params: { to: "Eva" } }] }, "Done."]],
+    ["with a call between texts", [{ text: "I pay.", calls: [{ name: "pay", input: { to: "Eva" } }] }, "Done."]],
     ["with an agent that is called", [calling("helper", { input: "Who?" }), "Eva.", "It was Eva."]],
     ["with an agent that fails", [calling("helper", {}), "It failed."]],
     ["with a call whose input does not fit", [calling("pay", { to: 5 }), "It failed."]]

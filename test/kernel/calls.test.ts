@@ -182,7 +182,7 @@ describe("calls", () => {
         const agent = Agent.make({ instructions: "", model: Model.textOnly, skills: "all", dialect })
         for (const odd of [Infinity, NaN, undefined, new Date(0), () => 1]) {
           const answer = dialect === "tools" ? "ok" : final("ok")
-          const mock = MockProvider.make({ text: answer, calls: [{ name: "echo", params: { x: [odd] } }] }, answer)
+          const mock = MockProvider.make({ text: answer, calls: [{ name: "echo", input: { x: [odd] } }] }, answer)
           const result = yield* Kernel.run(agent, "go", { provider: mock })
           assert.strictEqual(result.text, "ok")
           assert.deepStrictEqual(
@@ -236,7 +236,7 @@ describe("calls", () => {
 
   it.effect("that are native and far beyond the limit of one reply are still answered, each by its own id", () =>
     Effect.gen(function* () {
-      const calls = Array.from({ length: 1_010 }, () => ({ id: "x", name: "echo", params: {} }))
+      const calls = Array.from({ length: 1_010 }, () => ({ id: "x", name: "echo", input: {} }))
       const { mock } = yield* told({ ...agent, dialect: "tools" }, [{ calls }, final("ok")])
       const said = mock.messagesAt(1) ?? []
       const asked = said.flatMap(({ content }) =>
@@ -297,7 +297,7 @@ describe("calls", () => {
     Effect.gen(function* () {
       const { events } = yield* told(agent, ['<block type="command">x</block>', final("ok")])
       const native = { ...agent, dialect: "tools" as const }
-      const mock = MockProvider.make({ calls: [{ name: "echo", params: "x" }] }, "ok")
+      const mock = MockProvider.make({ calls: [{ name: "echo", input: "x" }] }, "ok")
       const faulty = yield* Stream.runCollect(Kernel.stream(native, "go", { provider: mock }))
       assert.deepStrictEqual(
         [...of(events, "skill_error"), ...of(faulty, "skill_error")].map(({ error, skill }) => [skill, error]),
@@ -317,7 +317,7 @@ describe("a call of an unknown name", () => {
         const mock =
           dialect === "blocks"
             ? MockProvider.make(`<block type="command" name="serch">x</block>`, final("done"))
-            : MockProvider.make({ calls: [{ name: "serch", params: {} }] }, "done")
+            : MockProvider.make({ calls: [{ name: "serch", input: {} }] }, "done")
         const events = yield* Stream.runCollect(Kernel.stream({ ...agent, dialect }, "go", { provider: mock }))
         const completed = events.find((event) => event.type === "tool_call_completed")
         const { _tag, message } = new KernelError.ToolNotFound({ name: "serch" })

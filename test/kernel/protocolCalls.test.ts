@@ -202,7 +202,7 @@ describe("calls", () => {
         Protocol.make(name, { handle: ({ content }) => Effect.sync(() => (heard.push(`${name} ${content}`), "heard")) })
       const native = Agent.make({ instructions: "", model: Model.textOnly, dialect: "tools", protocols: ["near"] })
       const provider = MockProvider.make(
-        { calls: ["near", "far"].map((name) => ({ name, params: { request: "come" } })) },
+        { calls: ["near", "far"].map((name) => ({ name, input: { request: "come" } })) },
         "done"
       )
       yield* Effect.provide(Kernel.run(native, "go", { provider }), speaking(hears("near"), hears("far")))

@@ -31,7 +31,7 @@ const pay = Skill.make("pay", {
 const agent = Agent.make({ instructions: "", model: "mock/m", dialect: "tools", skills: [pay] })
 const model = () =>
   MockProvider.make().onCall(({ messages }) =>
-    messages.some(({ role }) => role === "tool") ? "done" : { calls: [{ name: "pay", params: {} }] }
+    messages.some(({ role }) => role === "tool") ? "done" : { calls: [{ name: "pay", input: {} }] }
   )
 
 const stores = [RunStore.layerMemory, MediaStore.layerMemory, ProtocolRegistry.layer()] as const

@@ -197,7 +197,7 @@ describe("an agent with MCP servers", () => {
         tools: [Hub.tool("add", { description: "Adds", inputSchema })],
         results: { add: Hub.said("3") }
       })
-      const mock = MockProvider.make({ calls: [{ name: "mcp_s__add", params: { a: 1 } }] }, { text: "3" })
+      const mock = MockProvider.make({ calls: [{ name: "mcp_s__add", input: { a: 1 } }] }, { text: "3" })
       const result = yield* Effect.provide(
         Kernel.run(Agent.make({ instructions: "", model: "mock", skills: "all", dialect: "tools" }), "go"),
         kernel(mock, { s: server.settings })

@@ -106,7 +106,7 @@ const replyOf = (roll: (sides: number) => number, call: number, dialect: "blocks
   const calls = Array.from({ length: 1 + roll(3) }, (_, index) => ({
     id: roll(8) === 0 ? `c${call}` : `c${call}_${index}`,
     name: roll(10) === 0 ? "unknown" : "look",
-    params: roll(10) === 0 ? { size: "no number" } : { size: size() }
+    input: roll(10) === 0 ? { size: "no number" } : { size: size() }
   }))
   return roll(10) === 0 ? { ...thinking, text, calls, reason: "length" } : { ...thinking, text, calls }
 }

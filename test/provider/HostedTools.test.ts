@@ -399,7 +399,7 @@ describe("an agent with hosted tools", () => {
 
   it.effect("gets an error when the model calls one as a skill of its own", () =>
     Effect.gen(function* () {
-      const mock = MockProvider.named("anthropic", { calls: [{ name: "web_search", params: {} }] }, "done")
+      const mock = MockProvider.named("anthropic", { calls: [{ name: "web_search", input: {} }] }, "done")
       const result = yield* Kernel.run(agentOf("m"), "go", { provider: mock })
       assert.include(result.calls[0]?.error, "run by the vendor")
     }).pipe(Effect.provide(kernel()))

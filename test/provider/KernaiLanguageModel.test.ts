@@ -115,7 +115,7 @@ describe("KernaiLanguageModel", () => {
   })
 
   it.effect("lets effect/ai run a toolkit and hands tool definitions and results to the provider", () => {
-    const mock = MockProvider.make({ calls: [{ id: "c1", name: "weather", params: { city: "Rome" } }] }, "Sunny.")
+    const mock = MockProvider.make({ calls: [{ id: "c1", name: "weather", input: { city: "Rome" } }] }, "Sunny.")
     return Effect.gen(function* () {
       const first = yield* LanguageModel.generateText({ prompt: "Weather in Rome?", toolkit })
       assert.deepStrictEqual(

@@ -235,7 +235,7 @@ describe("LanguageModelProvider", () => {
   it.effect("returns the same reply through both bridges", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make(
-        { thinking: "hm", text: "adding", calls: [{ id: "1", name: "add", params: { a: 2, b: 2 } }] },
+        { thinking: "hm", text: "adding", calls: [{ id: "1", name: "add", input: { a: 2, b: 2 } }] },
         "4"
       )
       const model = yield* KernaiLanguageModel.fromProvider(mock, { model: "m" })

@@ -67,7 +67,7 @@ const kernel = Kernel.layerNoProvider.pipe(
 )
 
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
-const call = (name: string, params: unknown) => ({ calls: [{ id: "c", name, params }] })
+const call = (name: string, input: unknown) => ({ calls: [{ id: "c", name, input }] })
 
 describe("SkillTools.fromToolkit", () => {
   it.effect("runs tools of effect/ai as skills, with their own decoding and services", () =>
@@ -194,7 +194,7 @@ describe("SkillTools.toToolkit", () => {
 
   it.effect("lets effect/ai run skills, with what they need", () =>
     Effect.gen(function* () {
-      const mock = MockProvider.make({ calls: [{ name: "look_up", params: { country: "Italy" } }, { name: "paint" }] })
+      const mock = MockProvider.make({ calls: [{ name: "look_up", input: { country: "Italy" } }, { name: "paint" }] })
       const model = yield* KernaiLanguageModel.fromProvider(mock, { model: "m" })
       const response = yield* LanguageModel.generateText({
         prompt: "Italy?",
@@ -215,9 +215,9 @@ describe("SkillTools.toToolkit", () => {
     Effect.gen(function* () {
       const mock = MockProvider.make({
         calls: [
-          { name: "broken", params: { how: "typed" } },
-          { name: "broken", params: { how: "bug" } },
-          { name: "broken", params: {} }
+          { name: "broken", input: { how: "typed" } },
+          { name: "broken", input: { how: "bug" } },
+          { name: "broken", input: {} }
         ]
       })
       const model = yield* KernaiLanguageModel.fromProvider(mock, { model: "m" })

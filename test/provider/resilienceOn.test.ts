@@ -168,7 +168,7 @@ describe("a skill that fails", () => {
         ["send", 1]
       ] as const) {
         calls = 0
-        const provider = MockProvider.make({ calls: [{ name, params: {} }] }, "done")
+        const provider = MockProvider.make({ calls: [{ name, input: {} }] }, "done")
         const run = yield* within(told(calling, "hi", { provider }))
         assert.strictEqual(calls, expected)
         assert.strictEqual(of(run.events, "tool_call_completed")[0]?.result.error === undefined, name === "look")
@@ -179,7 +179,7 @@ describe("a skill that fails", () => {
   it.effect("is called once without it", () =>
     Effect.gen(function* () {
       calls = 0
-      const provider = MockProvider.make({ calls: [{ name: "look", params: {} }] }, "done")
+      const provider = MockProvider.make({ calls: [{ name: "look", input: {} }] }, "done")
       yield* within(told(calling, "hi", { provider }))
       assert.strictEqual(calls, 1)
     }).pipe(Effect.provide(on({ reads: false }, ...skills)))

@@ -227,7 +227,7 @@ describe("a skill that returns nothing", () => {
     for (const dialect of ["blocks", "tools"] as const) {
       it.effect(`has an empty result: ${String(value)} in ${dialect}`, () =>
         Effect.gen(function* () {
-          const call = dialect === "blocks" ? command("wipe") : { calls: [{ name: "wipe", params: {} }] }
+          const call = dialect === "blocks" ? command("wipe") : { calls: [{ name: "wipe", input: {} }] }
           const provider = MockProvider.make(call, dialect === "blocks" ? final("done") : "done")
           const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect })
           const { events } = yield* told(agent, "?", { provider })

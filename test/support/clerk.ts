@@ -18,6 +18,6 @@ export const clerk = (answer: string) =>
     MockProvider.make().onCall((request: Provider.Request) =>
       request.messages.some((message) => message.role === "assistant")
         ? answer
-        : { calls: [{ id: "call-a", name: "pay", params: { to: "eva" } }] }
+        : { calls: [{ id: "call-a", name: "pay", input: { to: "eva" } }] }
     )
   )

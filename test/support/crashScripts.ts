@@ -39,7 +39,7 @@ const agent = (name: string, options: Partial<Agent.Options<never>> = {}) =>
   Agent.make({ name, instructions: "", model, skills: "all", dialect: "tools", ...options })
 
 const calls = (...calls: ReadonlyArray<readonly [id: string, name: string]>): MockProvider.Reply => ({
-  calls: calls.map(([id, name]) => ({ id, name, params: { to: id } }))
+  calls: calls.map(([id, name]) => ({ id, name, input: { to: id } }))
 })
 
 const one = calls(["call-a", "pay"])
@@ -82,7 +82,7 @@ const member = (name: string, options: Partial<Agent.Options<never>> = {}) =>
   agent(name, { model: { ...model, id: name }, ...options })
 
 const asks = (...names: ReadonlyArray<string>): MockProvider.Reply => ({
-  calls: names.map((name) => ({ id: `ask-${name}`, name, params: { input: `do ${name}` } }))
+  calls: names.map((name) => ({ id: `ask-${name}`, name, input: { input: `do ${name}` } }))
 })
 
 /** A desk that asks two agents at once, one of which asks another; both pay. */
@@ -95,7 +95,7 @@ const desk = member("desk", { agents: [billing, refunds], concurrency: 2 })
 const backClerk = member("clerk", { background: true })
 const lead = member("lead", { agents: [backClerk] })
 const clerkInBackground: MockProvider.Reply = {
-  calls: [{ id: "ask-clerk", name: "clerk", params: { input: "do it", background: true } }]
+  calls: [{ id: "ask-clerk", name: "clerk", input: { input: "do it", background: true } }]
 }
 
 const confirmsPay = Policy.layer((call) =>

@@ -113,7 +113,7 @@ export const backgroundSubject = (seed: number): CrashMatrix.Subject => {
       const background = next() < 0.8
       if (background) open++
       const name = programs[Math.floor(next() * programs.length)]?.name ?? ""
-      return { id: `call-${index}`, name, params: { input: "go", background } }
+      return { id: `call-${index}`, name, input: { input: "go", background } }
     })
   }))
   const model = MockProvider.make().onCall(({ messages, model }) => {

@@ -43,6 +43,6 @@ export const small = (dialect: "blocks" | "tools", contextWindow = 3_000) =>
 
 export const bulky = (turns: number, size: number) => {
   const mock = MockProvider.make()
-  mock.onCall((_, call) => (call >= turns ? "done" : { calls: [{ id: `c${call}`, name: "look", params: { size } }] }))
+  mock.onCall((_, call) => (call >= turns ? "done" : { calls: [{ id: `c${call}`, name: "look", input: { size } }] }))
   return mock
 }

@@ -27,12 +27,12 @@ export const native = <const Name extends string>(name: Name, options: Partial<A
 
 /** A native call. */
 export const call = (name: string, params: object = {}, id: string = name): MockProvider.Reply => ({
-  calls: [{ id, name, params }]
+  calls: [{ id, name, input: params }]
 })
 
 /** Several native calls in one reply. */
 export const calls = (...all: ReadonlyArray<readonly [name: string, params: object]>): MockProvider.Reply => ({
-  calls: all.map(([name, params], index) => ({ id: `${name}-${index}`, name, params }))
+  calls: all.map(([name, input], index) => ({ id: `${name}-${index}`, name, input }))
 })
 
 /** The texts of the last request of a model, results of calls included. */

@@ -9,6 +9,14 @@ import { finishOf, message, read, request } from "../support/provider.ts"
 const say = (mock: MockProvider.Mock) => Effect.map(read(mock.stream(request())), (reply) => reply.text)
 
 describe("MockProvider", () => {
+  it.effect("refuses a call with another key than name, input and id", () =>
+    Effect.gen(function* () {
+      const old = { name: "add", params: { x: 1 } }
+      const error = yield* Effect.flip(read(MockProvider.make({ calls: [old] }).stream(request())))
+      assert.include(error.message, "a call of a mock has name, input and id, not 'params'")
+    })
+  )
+
   it.effect("answers in order, and repeats the last answer (BP-112)", () =>
     Effect.gen(function* () {
       const mock = MockProvider.make("a").respondWith("b")
@@ -112,7 +120,7 @@ describe("MockProvider", () => {
         thinking: "Hm.",
         text: "So",
         calls: [
-          { name: "add", params: { x: 1 } },
+          { name: "add", input: { x: 1 } },
           { name: "add", id: "own" }
         ]
       }).withTokenCounter((messages, text) => ({ input: messages.length, output: text.length }))

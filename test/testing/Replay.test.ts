@@ -132,7 +132,7 @@ describe("Kernel.replay (R-26)", () => {
   it.live("an agent with changed instructions diverges at the step where they differ", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
-      const replies = [{ calls: [{ id: "c", name: "pay", params: { to: "eva" } }] }, "done"]
+      const replies = [{ calls: [{ id: "c", name: "pay", input: { to: "eva" } }] }, "done"]
       const make = (name: string, instructions: string) =>
         Agent.make({ name, instructions, model, skills: "all", dialect: "tools" })
       const agent = make("a", "Pay what is due.")
@@ -290,7 +290,7 @@ describe("Kernel.replay (R-26)", () => {
         budget: { maxTokens: 150 }
       })
       const paying = (id: string) => ({
-        calls: [{ id, name: "pay", params: {} }],
+        calls: [{ id, name: "pay", input: {} }],
         usage: { inputTokens: { total: 100 }, outputTokens: { total: 0 } }
       })
       const parts = Layer.merge(talkative, MockProvider.layer(paying("a"), paying("b")))
@@ -321,7 +321,7 @@ describe("Kernel.replay (R-26)", () => {
           execute: () => Effect.as(Effect.sleep(takes), name)
         })
       )
-      const calls = names.map((name) => ({ id: name, name, params: {} }))
+      const calls = names.map((name) => ({ id: name, name, input: {} }))
       const parts = Layer.merge(SkillRegistry.layer(...waits), MockProvider.layer({ calls }, "done"))
       const make = (concurrency: number) =>
         Agent.make({ name: "n", instructions: "", model, skills: "all", dialect: "tools", concurrency })
@@ -473,13 +473,13 @@ const conversations: ReadonlyArray<ReadonlyArray<MockProvider.Reply>> = [
       thinking: "hm",
       text: "I look.",
       calls: [
-        { id: "c", name: "pay", params: { to: "ida" } },
+        { id: "c", name: "pay", input: { to: "ida" } },
         { id: "c", name: "look" }
       ]
     },
     { text: "cut off", reason: "length" },
     {
-      calls: [{ id: "d", name: "pay", params: "no object" }],
+      calls: [{ id: "d", name: "pay", input: "no object" }],
       usage: { inputTokens: { total: 5 }, outputTokens: { total: 2 } }
     },
     new Provider.ProviderError({ provider: "mock", reason: "overloaded", detail: "busy", status: 529 })

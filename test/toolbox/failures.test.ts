@@ -44,7 +44,7 @@ const failing = (execute: () => Effect.Effect<unknown, unknown>, failure?: Schem
 /** The last prompt of a run whose only call fails, and the result of that call. */
 const failed = (skill: Skill.AnySkill<MediaStore.MediaStore>, dialect: Agent.Agent["dialect"] = "blocks") =>
   Effect.gen(function* () {
-    const call = dialect === "blocks" ? command(skill.name) : { calls: [{ name: skill.name, params: {} }] }
+    const call = dialect === "blocks" ? command(skill.name) : { calls: [{ name: skill.name, input: {} }] }
     const provider = MockProvider.make(call, dialect === "blocks" ? final("done") : "done")
     const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect })
     const { events } = yield* told(agent, "?", { provider, runId: "run" })
@@ -206,7 +206,7 @@ describe("a failure of many bytes", () => {
 
   it.effect("is short too when the model wrote the name of an unknown skill", () =>
     Effect.gen(function* () {
-      const provider = MockProvider.make({ calls: [{ name: "n".repeat(1_000_000), params: {} }] }, "done")
+      const provider = MockProvider.make({ calls: [{ name: "n".repeat(1_000_000), input: {} }] }, "done")
       const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
       const { events } = yield* told(agent, "?", { provider })
       const [error] = of(events, "tool_call_completed").map((event) => event.result.error)

@@ -137,7 +137,7 @@ describe("maxRepeats", () => {
       const looping = MockProvider.make(ask("search", "a"))
       assert.strictEqual((yield* told(free, "?", { provider: looping })).failure?._tag, "MaxStepsReached")
       const native = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools", maxRepeats: 2 })
-      const provider = MockProvider.make({ calls: [{ name: "search", params: { q: "a" } }] })
+      const provider = MockProvider.make({ calls: [{ name: "search", input: { q: "a" } }] })
       const run = yield* told(native, "?", { provider })
       assert.strictEqual(run.failure?._tag, "LoopDetected")
       assert.strictEqual(provider.callCount, 4)

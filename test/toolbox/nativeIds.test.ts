@@ -96,11 +96,11 @@ describe("a vendor that repeats the ids of its calls", () => {
       })
   )
 
-  const call = (to: string) => ({ calls: [{ id: "c", name: "pay", params: { to } }] })
+  const call = (to: string) => ({ calls: [{ id: "c", name: "pay", input: { to } }] })
 
   it.effect("sees each call under its own id, also calls that are never executed (R-24)", () =>
     Effect.gen(function* () {
-      const pays = (id: string, to: string) => ({ id, name: "pay", params: { to } })
+      const pays = (id: string, to: string) => ({ id, name: "pay", input: { to } })
       const mock = MockProvider.make(
         { calls: [pays("send:0", "Ada"), pays("send:1", "Bob")] },
         { calls: [pays("send:0", "Cyd")] },
@@ -132,7 +132,7 @@ describe("a vendor that repeats the ids of its calls", () => {
 
   it.effect("sees each call under its own id, also those of an earlier run of its chat (R-24)", () =>
     Effect.gen(function* () {
-      const call = (to: string): MockProvider.Reply => ({ calls: [{ id: "send:0", name: "pay", params: { to } }] })
+      const call = (to: string): MockProvider.Reply => ({ calls: [{ id: "send:0", name: "pay", input: { to } }] })
       const mock = MockProvider.make(call("Ada"), "Ada is paid", call("Bob"), "Bob is paid")
       const { pay } = ledger()
       yield* Effect.gen(function* () {
@@ -169,7 +169,7 @@ describe("a vendor that repeats the ids of its calls", () => {
     (id) =>
       Effect.gen(function* () {
         const { entered, pay } = ledger()
-        const call = (to: string) => ({ calls: [{ id, name: "pay", params: { to } }] })
+        const call = (to: string) => ({ calls: [{ id, name: "pay", input: { to } }] })
         const mock = MockProvider.make(call("Ada"), call("Bob"), call("Cyd"), { text: "done" })
         const approvals = Effect.map(Kernel.questions("r"), (questions) =>
           questions.map(({ callId }) => ({ callId, approved: true }))

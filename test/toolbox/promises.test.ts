@@ -111,7 +111,11 @@ describe("a task of a plan", () => {
     Effect.gen(function* () {
       const { events } = yield* play({
         root: [plan(["a", "b", { id: "c", depends_on: ["a"] }]), final("done")],
-        tasks: { a: [command("/tasks"), final("fine")], b: [slow(60_000, final("slow"))], c: [final("last")] }
+        tasks: {
+          a: [slow(1_000, command("/tasks")), final("fine")],
+          b: [slow(60_000, final("slow"))],
+          c: [final("last")]
+        }
       })
       const listed = of(events, "builtin_result").find(({ depth }) => depth === 1)?.result ?? "{}"
       const { tasks } = Schema.decodeUnknownSync(Schema.fromJsonString(Tasks))(listed)

@@ -12,7 +12,7 @@ const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect:
 describe("a native call that does not fit its skill", () => {
   it.effect("is answered with how to call it natively, not in a block (BP-87)", () =>
     Effect.gen(function* () {
-      const provider = MockProvider.make({ calls: [{ name: "find", params: {} }] }, "done")
+      const provider = MockProvider.make({ calls: [{ name: "find", input: {} }] }, "done")
       const run = yield* told(agent, "?", { provider })
       const error = of(run.events, "tool_call_completed")[0]?.result.error
       assert.strictEqual(error?.name, "InvalidArguments")
@@ -52,7 +52,7 @@ describe("a medium that a skill returns", () => {
     it.effect(`is shown to the model in ${dialect} with its id, which another skill accepts (W-21)`, () =>
       Effect.gen(function* () {
         const call = (name: string, params: object) =>
-          dialect === "tools" ? { calls: [{ name, params }] } : command(name, params)
+          dialect === "tools" ? { calls: [{ name, input: params }] } : command(name, params)
         const provider = MockProvider.make().onCall(({ messages }, turn) => {
           const [id = "nobody knows"] =
             /media_[0-9a-f]{12}/.exec(messages.flatMap(({ content }) => content.map(textOf)).join("")) ?? []

@@ -8,7 +8,7 @@ import { Workspace, WorkspaceError, WorkspaceHistory, WorkspaceSkills } from "ke
 
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
 
-const call = (name: string, params: { readonly [key: string]: string }) => ({ calls: [{ name, params }] })
+const call = (name: string, input: { readonly [key: string]: string }) => ({ calls: [{ name, input }] })
 
 const replies = [
   call("write", { file_path: "new.txt", content: "first\n" }),

@@ -90,7 +90,7 @@ describe("the prefixes of commands", () => {
 
 const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
 
-const call = (name: string, params: { readonly [key: string]: string }) => ({ calls: [{ name, params }] })
+const call = (name: string, input: { readonly [key: string]: string }) => ({ calls: [{ name, input }] })
 
 const kernel = (rules: WorkspacePolicy.Rules, ...replies: ReadonlyArray<MockProvider.Reply>) =>
   Kernel.layerMemory.pipe(

@@ -13,7 +13,7 @@ const files = {
 
 const repaired = { "sum.sh": "echo $(($1 + $2))\n", "test.sh": files["test.sh"], "log.txt": "repaired\n" }
 
-const call = (name: string, params: { readonly [key: string]: string }) => ({ calls: [{ name, params }] })
+const call = (name: string, input: { readonly [key: string]: string }) => ({ calls: [{ name, input }] })
 
 const replies = [
   call("shell", { command: "bash test.sh" }),

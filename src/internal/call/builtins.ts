@@ -79,5 +79,6 @@ const tasks = (run: Run): string => {
 }
 
 const plannedBy = ({ parent, state }: Run): Turn | undefined =>
-  state.turns.findLast((turn) => turn.outcome?.type === "workflow") ??
-  (state.taskId === undefined || parent === undefined ? undefined : plannedBy(parent))
+  [...state.turns, ...(state.currentTurn === undefined ? [] : [state.currentTurn])].findLast(
+    (turn) => turn.outcome?.type === "workflow"
+  ) ?? (state.taskId === undefined || parent === undefined ? undefined : plannedBy(parent))

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import type { ToolNameConflict } from "../../KernelError.ts"
 import * as MediaStore from "../../MediaStore.ts"
 import type { ModelRegistry } from "../../ModelRegistry.ts"
-import type { AnyProtocol } from "../../Protocol.ts"
+import type { AnyProtocol, Services as ProtocolServices } from "../../Protocol.ts"
 import * as ProtocolRegistry from "../../ProtocolRegistry.ts"
 import type { Provider } from "../../Provider.ts"
 import * as RunStore from "../../RunStore.ts"
@@ -44,7 +44,7 @@ export type ErrorsOf<P extends KernelParts> = Layer.Error<LayersOf<P>> | Conflic
 export type ServicesOf<P extends KernelParts> =
   | Layer.Services<LayersOf<P>>
   | SkillTypes.Services<Listed<P["skills"]>>
-  | ProtocolRegistry.Services<Listed<P["protocols"]>>
+  | ProtocolServices<Listed<P["protocols"]>>
   | (P extends { readonly provider: object } | { readonly models: object } ? never : Provider)
 
 /** Refuses keys that no part has. */
@@ -66,6 +66,7 @@ export const storesOf = ({ media, protocols = [], skills = [], store }: KernelPa
   )
 
 /** Returns what a kernel reaches models by. */
-export const modelsOf = ({ models = Layer.empty, provider = Layer.empty }: KernelParts) => Layer.merge(models, provider)
+export const modelsOf = ({ models, provider }: KernelParts): LayerOf<never> =>
+  Layer.merge(models ?? Layer.empty, provider ?? Layer.empty)
 
 const isList = <A>(given: ReadonlyArray<A> | object): given is ReadonlyArray<A> => Array.isArray(given)

@@ -262,7 +262,7 @@ export const photo = Skill.external("photo", {
   it.live("speaks the tools dialect too", () =>
     Effect.gen(function* () {
       const folder = yield* place
-      const script = [{ text: "I send it.", calls: [{ name: "send", params: { to: "Oslo" } }] }, { text: "Done." }]
+      const script = [{ text: "I send it.", calls: [{ name: "send", input: { to: "Oslo" } }] }, { text: "Done." }]
       const chat = yield* talk(folder, script, ["go", "y"], { dialect: "tools" })
       assert.strictEqual(chat.out, "I send it.\nDone.\n")
       assert.strictEqual(traceOf(folder), "sent to Oslo\n")

@@ -10,7 +10,7 @@ import { program } from "../../../src/cli/rootCommand.ts"
 import { folder } from "../../support/folder.ts"
 import { chatFlags, memoryScreen } from "../support.ts"
 
-const call = (name: string, params: { readonly [key: string]: unknown }) => ({ calls: [{ name, params }] })
+const call = (name: string, input: { readonly [key: string]: unknown }) => ({ calls: [{ name, input }] })
 
 const edit = (from: string, to: string) => call("edit", { file_path: "a.js", old_string: from, new_string: to })
 

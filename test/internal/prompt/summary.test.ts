@@ -83,7 +83,7 @@ describe("compaction", () => {
       tools.length === 0
         ? "They looked around."
         : call < 30
-          ? { calls: [{ id: `c${call}`, name: "look", params: { size: 300 } }] }
+          ? { calls: [{ id: `c${call}`, name: "look", input: { size: 300 } }] }
           : "done"
     )
     const other = MockProvider.make("Nobody asked me.")

@@ -1,6 +1,6 @@
 import { MockProvider } from "kernai/testing"
 
-const call = (name: string, input: { readonly [key: string]: string }) => ({ calls: [{ name, input: params }] })
+const call = (name: string, input: { readonly [key: string]: string }) => ({ calls: [{ name, input }] })
 
 /** A scripted model. */
 export const model = () =>
