@@ -44,7 +44,27 @@ const tree = (browser: Browser, office: Office) =>
     return verdict(names.length >= 10 && bars >= names.length && still > 0, `${names.length} lines, ${bars} times`)
   })
 
+const compare = (browser: Browser, office: Office) =>
+  attempt("a fork is compared with its run: what differs is marked, what is the same is folded", async () => {
+    const id = await office.submit("Are seats free for two?")
+    const page = await enter(browser, office)
+    await page.evaluate(`location.hash = "#/runs/${id}"`)
+    await page.locator(".heading.completed").waitFor()
+    await page.evaluate(`location.hash = "#/runs/${id}?rev=1"`)
+    await page.getByRole("button", { name: "Fork from here" }).click()
+    await page.getByLabel("the question").fill("Are seats free for three?")
+    await page.getByRole("button", { name: "Fork", exact: true }).click()
+    await page.locator(".heading.completed", { hasText: "for three" }).waitFor()
+    await page.getByRole("link", { name: "compare" }).click()
+    await page.locator(".compare mark").first().waitFor()
+    const marks = await page.locator(".compare mark").allTextContents()
+    const same = await page.locator(".compare details:not([open])", { hasText: "the same" }).count()
+    await page.close()
+    return verdict(marks.join() === "two,three" && same >= 2, `${marks.join(" and ")}, ${same} sections the same`)
+  })
+
 export const runLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await messages(browser, office),
-  await tree(browser, office)
+  await tree(browser, office),
+  await compare(browser, office)
 ]

@@ -35,6 +35,10 @@ export const shots: ReadonlyArray<Shot> = [
   { name: "operate", address: () => "#/operate" },
   { name: "evaluate", address: () => "#/evaluate" },
   { name: "experiment", address: () => "#/evaluate", link: ".experiments a" },
+  {
+    name: "compare",
+    address: ({ seats, small }) => `#/compare/${encodeURIComponent(seats ?? "")}/${encodeURIComponent(small ?? "")}`
+  },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },
   { name: "keys", address: () => "#/", key: "?" }
 ]

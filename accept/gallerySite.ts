@@ -206,13 +206,15 @@ export const submitAll = async (office: Office, questions: Readonly<Record<strin
   return ids
 }
 
-/** Returns the ids of the runs that answer the questions of the office. */
-export const idsOf = async (office: Office): Promise<Ids> =>
-  Object.fromEntries(
+/** Returns the ids of the runs that answer the questions of the office, which are asked if they were not yet. */
+export const idsOf = async (office: Office): Promise<Ids> => {
+  const ids: Ids = Object.fromEntries(
     await Promise.all(
       Object.entries(officeQuestions).map(async ([name, question]) => [name, await office.find(question)] as const)
     )
   )
+  return ids.guide === undefined ? submitAll(office, officeQuestions) : ids
+}
 
 /** A studio that runs. */
 export interface Office {

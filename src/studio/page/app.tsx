@@ -2,6 +2,7 @@
 
 import { useEffect } from "preact/hooks"
 import { ChatView } from "./chatView.tsx"
+import { CompareView } from "./compareView.tsx"
 import { EvaluateView } from "./evaluateView.tsx"
 import { ExperimentView } from "./experimentView.tsx"
 import { KeyList } from "./keyList.tsx"
@@ -23,7 +24,8 @@ const titles = {
   chat: "Chat",
   operate: "Operate",
   scenarios: "Scenarios",
-  evaluate: "Evaluate"
+  evaluate: "Evaluate",
+  compare: "Compare"
 } as const
 
 export const App = () => {
@@ -67,6 +69,8 @@ const Screen = () => {
       return <OperateView />
     case "scenarios":
       return <ScenariosView />
+    case "compare":
+      return <CompareView key={`${id}/${sub}`} left={id} right={sub} />
     case "evaluate":
       return id === "" ? <EvaluateView /> : <ExperimentView key={id} file={id} />
     default:

@@ -14,7 +14,7 @@ export type Tab = (typeof tabs)[number]
 export const hash = signal(location.hash)
 
 export interface Place {
-  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "operate" | "scenarios" | "evaluate"
+  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "operate" | "scenarios" | "evaluate" | "compare"
   readonly id: string
   readonly sub: string
   readonly query: URLSearchParams
@@ -30,7 +30,7 @@ export const place = computed((): Place => {
 const screenOf = (name: string, id: string): Place["screen"] =>
   screens.find((screen) => screen === name) ?? (name === "runs" && id !== "" ? "run" : "runs")
 
-const screens = ["overview", "questions", "chat", "operate", "scenarios", "evaluate"] as const
+const screens = ["overview", "questions", "chat", "operate", "scenarios", "evaluate", "compare"] as const
 
 /** Goes to an address of the page. */
 export const go = (address: string): void => {

@@ -5,6 +5,7 @@ import { statusOf } from "../../store-kit/StoreRules.ts"
 import { causeOf, ofDamage } from "../FailureCause.ts"
 import { family } from "./familyRuns.ts"
 import { ForkButton } from "./forkSheet.tsx"
+import { compareAddress } from "./compareView.tsx"
 import { cost, counted, duration, excerpt, wordsOf } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { revision, run, setRevision, state } from "./openRun.ts"
@@ -30,7 +31,8 @@ export const RunHeading = () => {
             <>
               {" "}
               · fork of <a href={`${runAddress(forkedFrom.runId)}?rev=${forkedFrom.revision}`}>{forkedFrom.runId}</a> at
-              revision {forkedFrom.revision}
+              revision {forkedFrom.revision},{" "}
+              <a href={compareAddress({ left: forkedFrom.runId, right: runId })}>compare</a>
             </>
           )}
         </p>

@@ -14,7 +14,12 @@ interface Item {
 }
 
 const items = (): ReadonlyArray<Item> => {
-  const runs: Item = { screens: ["runs", "run"], name: "Runs", icon: "list-tree", address: listAddress.value }
+  const runs: Item = {
+    screens: ["runs", "run", "compare"],
+    name: "Runs",
+    icon: "list-tree",
+    address: listAddress.value
+  }
   if (data().isFile) return [runs]
   const first = encodeURIComponent(info.value.agents[0]?.name ?? "")
   const scenarios: Item = { screens: ["scenarios"], name: "Scenarios", icon: "list-checks", address: "#/scenarios" }
