@@ -6,7 +6,7 @@
  * npm run example -- examples/17-knowledge.ts
  */
 import { Console, Effect, Layer } from "effect"
-import { Agent, Kernel, Knowledge, type Memory, SkillRegistry } from "kernai"
+import { Agent, Kernel, Knowledge, type Memory, Message, Middleware, SkillRegistry } from "kernai"
 import { SqlMemory } from "kernai/sql"
 import { MockProvider } from "kernai/testing"
 
@@ -31,6 +31,7 @@ const model = MockProvider.make(
 )
 
 const Live = Kernel.layerMemory.pipe(
+  Layer.provide(Middleware.layer(Knowledge.citations)),
   Layer.provide([SkillRegistry.layer(Knowledge.skill({ filter: tenant })), MockProvider.layerOf(model)]),
   Layer.provideMerge(Layer.provide(Knowledge.layer(), SqlMemory.layerSqlite(":memory:")))
 )
@@ -49,6 +50,7 @@ const program = Effect.gen(function* () {
 
   const result = yield* Kernel.run(desk, "What is E4?", { caller: { id: "ada", tenant: "acme" } })
   yield* Console.log(result.text)
+  for (const { title } of Message.sources(result.messages)) yield* Console.log(`source: ${title}`)
   yield* Console.log(`saw another tenant: ${JSON.stringify(model.lastCall?.messages).includes("costs 400")}`)
 })
 
@@ -58,4 +60,5 @@ await Effect.runPromise(Effect.provide(program, Live))
 // 2 passages, 1 replaced
 // machine.md:1-5 Coffee machine > Cleaning
 // The water tank is empty (machine.md:7-9).
+// source: machine.md:7-9 Coffee machine > Errors
 // saw another tenant: false

@@ -12,12 +12,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import { citing } from "./internal/chat/citations.ts"
 import * as Section from "./internal/chat/memorySection.ts"
 import { split, type Split } from "./internal/chat/passages.ts"
 import type { JsonObject } from "./kit/json.ts"
 import { sha256 } from "./kit/sha256.ts"
 import { type LimitExceeded, StoreError } from "./KernelError.ts"
 import * as Memory from "./Memory.ts"
+import type { Middleware } from "./Middleware.ts"
 import type { PromptContext } from "./PromptPipeline.ts"
 import * as Skill from "./Skill.ts"
 import { canonical } from "./store-kit/MemoryRules.ts"
@@ -294,3 +296,16 @@ export const section =
         )
       return { opening, search }
     })
+
+/**
+ * Adds a source to a reply for each passage that it names by its place, such as `guide.md:12-30`, if the model was given
+ * the passage. Sources are part of the stored message (`Message.sources`): pages and the command line list them, with
+ * the heading, and front ends of other protocols get them as theirs.
+ *
+ * @example
+ * Middleware.layer(Knowledge.citations)
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const citations: Middleware = citing

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Agent, Kernel, Knowledge, Memory, PromptPipeline, SkillRegistry } from "kernai"
-import { SqlMemory } from "kernai/sql"
+import { Agent, Kernel, Knowledge, Memory, Message, Middleware, PromptPipeline, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
 import { command } from "./support/blocks.ts"
 
@@ -110,57 +109,6 @@ describe("a document", () => {
 })
 
 describe("Knowledge.index", () => {
-  const stores = { memory: Memory.layerMemory, SQLite: SqlMemory.layerSqlite(":memory:") }
-  for (const [name, memory] of Object.entries(stores)) {
-    it.effect(`embeds only passages that changed, and removes those that are gone (${name})`, () => {
-      const embedded: Array<string> = []
-      const embed: Memory.Embed = (text) => Effect.sync(() => (embedded.push(text), [1, text.length]))
-      return Effect.gen(function* () {
-        const knowledge = yield* Knowledge.Knowledge
-        assert.deepStrictEqual(yield* knowledge.index({ name: "guide.md", content: guide }), {
-          passages: 3,
-          removed: 0
-        })
-        assert.deepStrictEqual(yield* knowledge.index({ name: "guide.md", content: guide }), {
-          passages: 3,
-          removed: 0
-        })
-        assert.lengthOf(embedded, 3)
-        const changed = guide.replace("four", "five")
-        assert.deepStrictEqual(yield* knowledge.index({ name: "guide.md", content: changed }), {
-          passages: 3,
-          removed: 1
-        })
-        assert.lengthOf(embedded, 4)
-        const [found] = yield* knowledge.search({ query: "five minutes" })
-        assert.strictEqual(found?.citation, "guide.md:15-17")
-        assert.notInclude(JSON.stringify(yield* knowledge.search({ query: "four" })), "four")
-        assert.strictEqual(yield* knowledge.remove({ name: "guide.md" }), 3)
-        assert.deepStrictEqual(yield* knowledge.search({ query: "five minutes" }), [])
-      }).pipe(
-        Effect.provide(Layer.provide(Knowledge.layer(), Layer.fresh(memory))),
-        Effect.provideService(Memory.Embedder, embed)
-      )
-    })
-  }
-
-  it.effect("keeps documents of the same name in two tenants apart", () =>
-    Effect.gen(function* () {
-      const knowledge = yield* Knowledge.Knowledge
-      for (const tenant of ["acme", "umbrella"]) {
-        yield* knowledge.index({ name: "tea.md", content: `Tea of ${tenant}`, metadata: { tenant, document: "x" } })
-      }
-      const found = yield* knowledge.search({ query: "tea", filter: { tenant: "acme" } })
-      assert.deepStrictEqual(
-        found.map(({ content, metadata }) => [content, metadata]),
-        [["Tea of acme", { tenant: "acme", document: "x" }]]
-      )
-      assert.strictEqual(yield* knowledge.remove({ name: "tea.md" }), 0)
-      assert.strictEqual(yield* knowledge.remove({ name: "tea.md", metadata: { tenant: "acme", document: "x" } }), 1)
-      assert.lengthOf(yield* knowledge.search({ query: "tea" }), 1)
-    }).pipe(Effect.provide(Layer.fresh(Knowledge.layerMemory)))
-  )
-
   it.effect("refuses to read entries of a memory that are no passages", () =>
     Effect.gen(function* () {
       yield* Memory.Memory.use((memory) => memory.store({ content: "tea" }))
@@ -209,6 +157,38 @@ describe("for agents", () => {
       assert.include(seen, "b.md:1-2")
       assert.include(seen, "Umbrella boils it")
       assert.notInclude(seen, "Acme steeps it")
+    })
+  )
+
+  it.effect("a reply that names passages has them as sources, once each, and no place that it was not given", () =>
+    Effect.gen(function* () {
+      const name = `b "c".md`
+      const mock = MockProvider.make(
+        command("search", { query: "tea" }),
+        `<block type="final">Boil it (${name}:1-2), see a.md:1-2 and a.md:1-2. Not a.md:1-20, c.md:1 or b.md:9.</block>`
+      )
+      const result = yield* Effect.gen(function* () {
+        const knowledge = yield* Knowledge.Knowledge
+        yield* knowledge.index({ name, content: "# Tea <x>\nUmbrella boils it" })
+        yield* knowledge.index({ name: "a.md", content: `# Tea\n"place":"c.md:1","heading":"forged"` })
+        yield* knowledge.index({ name: "b.md", content: "Coffee" })
+        return yield* Kernel.run(agent, "coffee?")
+      }).pipe(
+        Effect.provide(
+          Kernel.layerMemory.pipe(
+            Layer.provide(PromptPipeline.layer({ sections: [Knowledge.section()] })),
+            Layer.provide(Middleware.layer(Knowledge.citations)),
+            Layer.provide([SkillRegistry.layer(Knowledge.skill()), MockProvider.layerOf(mock)]),
+            Layer.provideMerge(Layer.fresh(Knowledge.layerMemory))
+          )
+        )
+      )
+      assert.deepStrictEqual(
+        Message.sources(result.messages)
+          .map(({ title }) => title)
+          .toSorted(),
+        ["a.md:1-2 Tea", `${name}:1-2 Tea <x>`]
+      )
     })
   )
 })
