@@ -10,9 +10,13 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type * as Layer from "effect/Layer"
+import * as Hooks from "../Hooks.ts"
 import * as Media from "../Media.ts"
+import type { RunState } from "../RunState.ts"
 import * as Skill from "../Skill.ts"
 import * as Kept from "./internal/keptChanges.ts"
+import * as Processes from "./internal/runProcesses.ts"
 import { cutNote, numbered } from "./internal/shownText.ts"
 import { type BeforeWrite, type CommandResult, Workspace, type WorkspaceShape } from "./Workspace.ts"
 
@@ -203,9 +207,9 @@ export const shell = Skill.make("shell", {
   }),
   effects: "write",
   timeout: "61 minutes",
-  execute: Effect.fnUntraced(function* ({ command, run_in_background, timeout }) {
+  execute: Effect.fnUntraced(function* ({ command, run_in_background, timeout }, { rootRunId }) {
     const workspace = yield* Workspace
-    if (run_in_background === true) return `Started ${yield* workspace.start(command)}`
+    if (run_in_background === true) return `Started ${yield* Processes.start(workspace, rootRunId, command)}`
     const limit = timeout === undefined ? {} : { timeout: Duration.millis(timeout) }
     const running = workspace.run(command, limit)
     const store = yield* Kept.storeOfRun
@@ -276,3 +280,20 @@ const marks = { pending: "[ ]", in_progress: "[>]", completed: "[x]" }
  * @since 0.1.0
  */
 export const all = [read, write, edit, list, glob, grep, shell, process, todo] as const
+
+// ---------------------------------------------------------------- layers
+
+/**
+ * Ends the background processes of a run and the runs below it when it completes or fails, for a workspace in which many
+ * runs work. Without it, as after a run that was cancelled or interrupted, they end with the workspace.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerProcesses: Layer.Layer<never, never, Workspace> = Hooks.layer({
+  onRunCompleted: ({ state }) => endOf(state),
+  onRunFailed: ({ state }) => endOf(state)
+})
+
+const endOf = ({ rootRunId, runId }: RunState) =>
+  runId === rootRunId ? Workspace.use((workspace) => Processes.end(workspace, rootRunId)) : Effect.void

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import type { Content, Skill } from "kernai"
+import { Agent, type Content, Kernel, type Skill, SkillRegistry } from "kernai"
+import { MockProvider } from "kernai/testing"
 import { Workspace, WorkspaceSkills } from "kernai/workspace"
 import { scope } from "../support/skillSpec.ts"
 
@@ -12,6 +13,8 @@ const workspace = Workspace.layerMemory({
   "picture.png": png,
   "data.bin": Uint8Array.from([0, 1, 2])
 })
+
+const agent = Agent.make({ instructions: "", model: "m", skills: "all", dialect: "tools" })
 
 const says = (skill: Skill.AnySkill<Workspace.Workspace>, params: Content.JsonObject) => skill.call(params, scope)
 
@@ -68,6 +71,37 @@ describe("the skills of a workspace", () => {
         yield* says(process, { id: "process-1", stop: true }),
         "[ended with exit code 137; the next offset is 0]"
       )
+    })
+  )
+
+  it.live("a process in the background ends with its run, and others with the workspace", () =>
+    Effect.gen(function* () {
+      const shared = yield* Workspace.Workspace
+      const run = (provider: MockProvider.Mock, layer: Layer.Layer<never, never, Workspace.Workspace>) =>
+        Effect.provide(Effect.exit(Kernel.run(agent, "Serve.", { provider })), layer)
+      const serve = { calls: [{ name: "shell", input: { command: "sleep 60", run_in_background: true } }] }
+      yield* run(MockProvider.make(serve, "done"), WorkspaceSkills.layerProcesses)
+      yield* run(MockProvider.make(serve).failOnStep(1), WorkspaceSkills.layerProcesses)
+      yield* run(MockProvider.make(serve, "done"), Layer.empty)
+      const codeOf = (id: string) => Effect.map(shared.output(id), ({ exitCode }) => exitCode)
+      const codes = yield* Effect.forEach(["process-1", "process-2", "process-3"], codeOf)
+      assert.deepStrictEqual(codes, [137, 137, undefined])
+    }).pipe(
+      Effect.provide(
+        Kernel.layerMemory.pipe(
+          Layer.provide([MockProvider.layer("unused"), SkillRegistry.layer(WorkspaceSkills.shell)]),
+          Layer.provideMerge(Layer.fresh(workspace))
+        )
+      )
+    )
+  )
+
+  it_("keep the output of the latest processes that have ended", () =>
+    Effect.gen(function* () {
+      const shared = yield* Workspace.Workspace
+      for (let index = 0; index < 40; index++) yield* shared.stop(yield* shared.start("sleep 60"))
+      assert.strictEqual((yield* Effect.flip(shared.output("process-1"))).reason, "not_found")
+      assert.strictEqual((yield* shared.output("process-40")).exitCode, 137)
     })
   )
 

@@ -290,6 +290,27 @@ for (const [name, layer] of Object.entries(layers)) {
       120_000
     )
 
+    it.live("end in the background when their workspace is closed", () =>
+      Effect.gen(function* () {
+        const sleep = uniqueSleep()
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const workspace = yield* opened(layer)
+            const start = workspace.start(
+              `${sleep} & setsid ${sleep} & nohup bash -c '${sleep} & wait' & echo up; wait`
+            )
+            const ids = yield* Effect.replicateEffect(start, 3)
+            for (const id of ids) {
+              const output = Effect.delay(workspace.output(id), "50 millis")
+              yield* Effect.repeat(output, { until: ({ text }) => text.includes("up") })
+            }
+            assert.isAtLeast(countOf(sleep), 3)
+          })
+        )
+        assert.strictEqual(yield* left(sleep), 0)
+      })
+    )
+
     it.live("end when the process that runs them is killed", () =>
       Effect.scoped(
         Effect.gen(function* () {

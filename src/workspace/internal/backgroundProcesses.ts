@@ -18,7 +18,7 @@ interface Running {
   exitCode: number | undefined
 }
 
-/** The processes that a workspace has started, also those that have ended. */
+/** The processes that a workspace has started, also the latest that have ended. */
 export class BackgroundProcesses {
   readonly #spawn: NonNullable<Backend["spawn"]>
   readonly #limit: number
@@ -63,6 +63,7 @@ export class BackgroundProcesses {
     const scope = yield* Scope.fork(this.#scope)
     const running: Running = { output: new Output.Latest(Output.maxBytes), scope, exitCode: undefined }
     const id = `process-${++this.#started}`
+    this.#forget()
     this.#all.set(id, running)
     const end = (code: number) =>
       Effect.sync(() => {
@@ -90,6 +91,12 @@ export class BackgroundProcesses {
     return id
   })
 
+  /** Forgets the oldest of many processes that have ended. */
+  #forget(): void {
+    const ended = [...this.#all].filter(([, { exitCode }]) => exitCode !== undefined)
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - maxEnded))) this.#all.delete(id)
+  }
+
   #find(id: string): Effect.Effect<Running, WorkspaceError> {
     const running = this.#all.get(id)
     return running === undefined
@@ -99,6 +106,9 @@ export class BackgroundProcesses {
       : Effect.succeed(running)
   }
 }
+
+/** Processes that have ended and whose output can still be read. */
+const maxEnded = 32
 
 /** The exit code of a process that was ended by SIGKILL. */
 const stopped = 137
