@@ -60,8 +60,8 @@ export const desk = Agent.make({
 })
 
 const script = [
-  { calls: [{ id: "tea", name: "report", params: { topic: "tea", background: true } }] },
-  { calls: [{ id: "boxes", name: "stock", params: { product: "tea" } }] },
+  { calls: [{ id: "tea", name: "report", input: { topic: "tea", background: true } }] },
+  { calls: [{ id: "boxes", name: "stock", input: { product: "tea" } }] },
   "There are 40 boxes of tea. The report is ordered.",
   "The report says that tea sells better in winter."
 ]

@@ -43,3 +43,19 @@ yes<Equal<Parameters<typeof OllamaProvider.layerConfig>, [options: Config.Wrap<O
 OpenAiProvider.layerConfig({ apiKey: Config.String("KEY") })
 // @ts-expect-error an address is needed
 OpenAiCompatibleProvider.layerConfig({ name: Config.String("NAME") })
+
+// ---------------------------------------------------------------- keys
+
+// @ts-expect-error a key is Redacted, so that no log shows it
+export const plainAnthropic = AnthropicProvider.make({ apiKey: "sk-plain" })
+
+// @ts-expect-error a key is Redacted, so that no log shows it
+export const plainOpenAi = OpenAiProvider.make({ apiKey: "sk-plain" })
+
+// @ts-expect-error a key is Redacted, so that no log shows it
+export const plainGemini = GeminiProvider.make({ apiKey: "sk-plain" })
+
+const own = { name: "own", baseUrl: "https://example.com/v1" }
+
+// @ts-expect-error a key is Redacted, so that no log shows it
+export const plainOpenAiCompatible = OpenAiCompatibleProvider.make({ ...own, apiKey: "sk-plain" })

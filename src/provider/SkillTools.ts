@@ -30,6 +30,7 @@ import * as Skill from "../Skill.ts"
 import { madeOf } from "./internal/messageParts.ts"
 import { bytesOf } from "./internal/replyParts.ts"
 import { isFields, text } from "./internal/readFields.ts"
+import { scopeOf } from "./internal/skillScope.ts"
 
 // ---------------------------------------------------------------- tools as skills
 
@@ -253,18 +254,6 @@ const handler =
         onSuccess: (output) => Effect.succeed(toSuccess(output))
       })
     )
-
-const scopeOf = (callId: string): Skill.CallScope => ({
-  runId: "",
-  rootRunId: "",
-  callId,
-  idempotencyKey: callId,
-  step: 0,
-  depth: 0,
-  taskId: undefined,
-  runContext: {},
-  dialect: "tools"
-})
 
 /** The part of a failure that a model may read. */
 const failureOf = (skill: string, cause: Cause.Cause<unknown>): Effect.Effect<typeof Failure.Type> =>

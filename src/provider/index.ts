@@ -5,6 +5,7 @@
  */
 
 export * as AiSdkProvider from "./AiSdkProvider.ts"
+export * as AiSdkTools from "./AiSdkTools.ts"
 export * as AiTokenizer from "./AiTokenizer.ts"
 export * as AnthropicProvider from "./AnthropicProvider.ts"
 export * as EmbeddingMemory from "./EmbeddingMemory.ts"
