@@ -63,8 +63,29 @@ const compare = (browser: Browser, office: Office) =>
     return verdict(marks.join() === "two,three" && same >= 2, `${marks.join(" and ")}, ${same} sections the same`)
   })
 
+const play = (browser: Browser, office: Office) =>
+  attempt("a turn is played twice with other instructions, beside the answer before", async () => {
+    const id = await office.submit("What is stored of a played run?")
+    const page = await enter(browser, office)
+    await page.evaluate(`location.hash = "#/runs/${id}"`)
+    await page.locator(".heading.completed").waitFor()
+    await page.getByRole("link", { name: "Playground" }).click()
+    await page.getByLabel("instructions of this turn").fill("You read invoices.")
+    await page.getByLabel("times").selectOption("2")
+    await page.getByRole("button", { name: "Play" }).click()
+    const played = page.getByRole("article", { name: "Played" }).filter({ hasText: "Supplier Nordlys AS" })
+    await played.nth(1).waitFor()
+    const marked = await played.first().locator("mark").count()
+    await played.first().getByRole("link", { name: "Compare" }).click()
+    const instructions = page.locator(".compare details", { hasText: "Instructions" })
+    await instructions.locator("mark", { hasText: /^read$/ }).waitFor()
+    await page.close()
+    return verdict(marked > 0, `2 answers, ${marked} marked parts in the first`)
+  })
+
 export const runLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await messages(browser, office),
   await tree(browser, office),
-  await compare(browser, office)
+  await compare(browser, office),
+  await play(browser, office)
 ]

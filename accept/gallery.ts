@@ -39,6 +39,7 @@ export const shots: ReadonlyArray<Shot> = [
     name: "compare",
     address: ({ seats, small }) => `#/compare/${encodeURIComponent(seats ?? "")}/${encodeURIComponent(small ?? "")}`
   },
+  { name: "playground", address: ({ guide }) => `#/play/${encodeURIComponent(guide ?? "")}` },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },
   { name: "keys", address: () => "#/", key: "?" }
 ]

@@ -9,6 +9,7 @@ import { KeyList } from "./keyList.tsx"
 import { attempt, data, place, readQuestions, readWaiting, showKeys } from "./pageStore.ts"
 import { OperateView } from "./operateView.tsx"
 import { OverviewView } from "./overviewView.tsx"
+import { PlayView } from "./playView.tsx"
 import { QuestionsView } from "./questionsView.tsx"
 import { RunView } from "./runView.tsx"
 import { RunsView } from "./runsView.tsx"
@@ -25,7 +26,8 @@ const titles = {
   operate: "Operate",
   scenarios: "Scenarios",
   evaluate: "Evaluate",
-  compare: "Compare"
+  compare: "Compare",
+  play: "Playground"
 } as const
 
 export const App = () => {
@@ -71,6 +73,8 @@ const Screen = () => {
       return <ScenariosView />
     case "compare":
       return <CompareView key={`${id}/${sub}`} left={id} right={sub} />
+    case "play":
+      return <PlayView key={id} runId={id} />
     case "evaluate":
       return id === "" ? <EvaluateView /> : <ExperimentView key={id} file={id} />
     default:

@@ -6,8 +6,8 @@ import type { RunState } from "../../RunState.ts"
 import { factsOf, type Section, sectionsOf } from "./comparison.ts"
 import { type Piece, wordDifferences } from "./wordDifferences.ts"
 import { excerpt, wordsOf } from "./format.ts"
-import { Journal } from "./journal.ts"
-import { attempt, data, runAddress } from "./pageStore.ts"
+import { attempt, runAddress } from "./pageStore.ts"
+import { readState } from "./readState.ts"
 import { Skeleton } from "./skeleton.tsx"
 
 interface Props {
@@ -19,10 +19,10 @@ export const compareAddress = ({ left, right }: Props): string =>
   `#/compare/${encodeURIComponent(left)}/${encodeURIComponent(right)}`
 
 export const CompareView = ({ left, right }: Props) => {
-  const states = useSignal<readonly [RunState, RunState] | undefined>(undefined)
-  useEffect(() => void attempt(async () => (states.value = await Promise.all([lastState(left), lastState(right)]))), [])
-  if (states.value === undefined) return <Skeleton label="reading both runs" />
+  const states = useSignal<ReadonlyArray<RunState>>([])
+  useEffect(() => void attempt(async () => (states.value = await Promise.all([left, right].map(readState)))), [])
   const [ours, theirs] = states.value
+  if (ours === undefined || theirs === undefined) return <Skeleton label="reading both runs" />
   return (
     <section class="screen compare" aria-label="Compare">
       <header>
@@ -42,21 +42,6 @@ export const CompareView = ({ left, right }: Props) => {
       ))}
     </section>
   )
-}
-
-const pageOfRecords = 2_000
-
-/** Reads the whole journal of a run, and returns its last state. */
-const lastState = async (runId: string): Promise<RunState> => {
-  const journal = new Journal()
-  for (;;) {
-    const { damage, records, revision } = await data().records(runId, journal.revision, pageOfRecords)
-    journal.add(records)
-    if (journal.revision >= revision || records.length === 0 || damage !== undefined) break
-  }
-  const state = journal.stateAt(Infinity)
-  if (state === undefined) throw new Error(`the journal of ${runId} cannot be read`)
-  return state
 }
 
 const Facts = ({ facts }: { facts: ReadonlyArray<Section> }) => (
@@ -90,7 +75,8 @@ const Pair = ({ section: { left, right, title } }: { section: Section }) => {
   )
 }
 
-const Side = ({ pieces, text }: { text: string | undefined; pieces: ReadonlyArray<Piece> }) =>
+/** A text with its own words marked. */
+export const Side = ({ pieces, text }: { text: string | undefined; pieces: ReadonlyArray<Piece> }) =>
   text === undefined ? (
     <p class="quiet">no such turn</p>
   ) : (

@@ -13,8 +13,11 @@ export type Tab = (typeof tabs)[number]
 
 export const hash = signal(location.hash)
 
+/** The screens that are named by the first part of the address. */
+const screens = ["overview", "questions", "chat", "operate", "scenarios", "evaluate", "compare", "play"] as const
+
 export interface Place {
-  readonly screen: "overview" | "runs" | "run" | "questions" | "chat" | "operate" | "scenarios" | "evaluate" | "compare"
+  readonly screen: (typeof screens)[number] | "runs" | "run"
   readonly id: string
   readonly sub: string
   readonly query: URLSearchParams
@@ -29,8 +32,6 @@ export const place = computed((): Place => {
 
 const screenOf = (name: string, id: string): Place["screen"] =>
   screens.find((screen) => screen === name) ?? (name === "runs" && id !== "" ? "run" : "runs")
-
-const screens = ["overview", "questions", "chat", "operate", "scenarios", "evaluate", "compare"] as const
 
 /** Goes to an address of the page. */
 export const go = (address: string): void => {

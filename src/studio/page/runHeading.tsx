@@ -12,6 +12,7 @@ import { revision, run, setRevision, state } from "./openRun.ts"
 import { attempt, canChange, data, go, info, runAddress, setQuery } from "./pageStore.ts"
 import { AddRowButton } from "./addRowSheet.tsx"
 import { ScoreButton } from "./scoreSheet.tsx"
+import { playAddress } from "./playView.tsx"
 import { StatusChip } from "./status.tsx"
 import { say } from "./toasts.tsx"
 
@@ -87,6 +88,11 @@ const Actions = ({ isLast, shown }: { shown: RunState; isLast: boolean }) => {
         </button>
       )}
       {canChange.value && <ForkButton />}
+      {canChange.value && shown.parentRunId === undefined && (
+        <a class="button" href={playAddress(shown.runId, revision.value)}>
+          <Icon name="sparkles" /> Playground
+        </a>
+      )}
       {canChange.value && shown.parentRunId === undefined && (
         <button onClick={() => act(() => rerun(shown.runId), "Runs again from its question")}>
           <Icon name="repeat" /> Rerun

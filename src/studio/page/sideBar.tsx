@@ -15,7 +15,7 @@ interface Item {
 
 const items = (): ReadonlyArray<Item> => {
   const runs: Item = {
-    screens: ["runs", "run", "compare"],
+    screens: ["runs", "run", "compare", "play"],
     name: "Runs",
     icon: "list-tree",
     address: listAddress.value

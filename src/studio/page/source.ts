@@ -31,6 +31,8 @@ export interface Fork {
   readonly revision: number
   readonly question?: string
   readonly results?: Readonly<Record<string, string>>
+  readonly instructions?: string
+  readonly temperature?: number
 }
 
 /** The runs of an agent, of a version of it, or of a tenant. */
