@@ -2,10 +2,11 @@
  * The studio in a browser: `npm run accept -- studio`. Screenshots of each screen, in both themes and at 800 pixels, are
  * written to the folder in `KERNAI_SCREENSHOTS`, or to one in the system's folder for temporary files.
  *
- * `KERNAI_STUDIO=runs`, `people`, `reach` or `bench` runs only these lines.
+ * `KERNAI_STUDIO=runs`, `code`, `people`, `reach` or `bench` runs only these lines.
  */
 import { launch, program } from "../bench/chromium.ts"
 import { shots } from "./studioBrowser.ts"
+import { codeLines } from "./studioCode.ts"
 import { questions, peopleLines } from "./studioPeople.ts"
 import { reachLines } from "./studioReach.ts"
 import { runLines } from "./studioRuns.ts"
@@ -27,6 +28,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
     const lines = await inFolder((folder) =>
       withSite(folder, async (site) => [
         ...(wanted("runs") ? await runLines({ browser, site }) : []),
+        ...(wanted("code") ? await codeLines({ browser, site }) : []),
         ...(wanted("people") ? await peopleLines({ browser, site }) : []),
         ...(wanted("reach") ? await reachLines({ browser, site }, folder) : [])
       ])

@@ -17,6 +17,7 @@ import {
   Skill,
   SkillRegistry
 } from "../src/index.ts"
+import { Code } from "../src/code/index.ts"
 import { SqlMediaStore, SqlRunStore } from "../src/sql/index.ts"
 import { Studio } from "../src/studio/index.ts"
 import { MockProvider } from "../src/testing/index.ts"
@@ -42,6 +43,8 @@ export interface Site {
   readonly counts: Counts
   /** Stores a run of the first agent. The studio's worker takes it up. */
   readonly submit: (question: string) => Promise<string>
+  /** Submits a program, as a model would write it. */
+  readonly submitCode: (code: string) => Promise<string>
   readonly stateOf: (runId: string) => Promise<RunState.RunState | undefined>
   readonly recordsOf: (runId: string) => Promise<ReadonlyArray<RunState.RunRecord>>
   /** The runs below a run. */
@@ -193,6 +196,8 @@ const agents = [
   ...Studio.variants(clerk, { models: ["scripted", "other"], dialects: ["blocks", "tools"] })
 ]
 
+const codeOf = (counts: Counts) => Code.agent({ skills: skillsOf(counts) })
+
 const providerOf = (requests: Array<Provider.Request>): Provider.ProviderShape => {
   const quick = MockProvider.make().keepCalls(false).withChunking(6).onCall(replyTo)
   const slow = MockProvider.make().keepCalls(false).withChunking(3).withDelay({ between: 40 }).onCall(replyTo)
@@ -223,12 +228,15 @@ const layerOf = (folder: string, counts: Counts, requests: Array<Provider.Reques
     )
   )
   const pages = { readPage: (_: string, uri: string) => Effect.succeed(pageOf(uri)) }
-  return HttpRouter.serve(Studio.layer({ agents, pages, scenarios: scenariosIn(folder) }), {
-    disableLogger: true,
-    disableListenLog: true,
-    routerConfig: { maxParamLength: 1_024 }
-  }).pipe(
-    Layer.provideMerge(kernel),
+  return HttpRouter.serve(
+    Studio.layer({ agents: [...agents, codeOf(counts)], pages, scenarios: scenariosIn(folder) }),
+    {
+      disableLogger: true,
+      disableListenLog: true,
+      routerConfig: { maxParamLength: 1_024 }
+    }
+  ).pipe(
+    Layer.provideMerge(Layer.merge(kernel, Code.layerQuickJs())),
     Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100 }))
   )
 }
@@ -251,6 +259,7 @@ export const withSite = <A>(folder: string, body: (site: Site) => Promise<A>): P
             url: Studio.urlOf(Context.get(context, Studio.Studio), origin),
             counts,
             submit: (question) => run(Kernel.submit(clerk, question)),
+            submitCode: (code) => run(Kernel.submit(codeOf(counts), JSON.stringify({ code }))),
             recordsOf,
             stateOf: async (runId) => RunState.fold(await recordsOf(runId)),
             below: async (runId) =>

@@ -28,7 +28,7 @@ import {
 import * as Bounds from "../kit/bounds.ts"
 import { isRecord, jsonObject, parseJson, textOf } from "../kit/json.ts"
 import * as Snapshot from "../kit/snapshot.ts"
-import { utf8Length } from "../kit/text.ts"
+import { unfenced, utf8Length } from "../kit/text.ts"
 import * as Program from "../Program.ts"
 import { Outside } from "../Simulation.ts"
 import type { AnySkill } from "../Skill.ts"
@@ -151,9 +151,6 @@ const descriptionOf = (first: string, { all, finder }: Functions, tokens: number
   return [first, text, ...rest].filter((part) => part !== "").join("\n")
 }
 
-/** Returns the program in a fence of Markdown, which models like to write around it. */
-const unfenced = (source: string): string => /^\s*```\w*\n([\s\S]*?)\n?```\s*$/.exec(source)?.[1] ?? source
-
 // ---------------------------------------------------------------- execution
 
 /** Runs a program: its steps in the interpreter, and its calls as those of the run. */
@@ -194,11 +191,12 @@ const steps = Effect.fnUntraced(function* (
   }
 }, Effect.scoped)
 
-const resultOf = ({ input, name }: CodeCall, { all, finder }: Functions) => {
+const resultOf = (made: CodeCall, { all, finder }: Functions) => {
+  const { input, name } = made
   if (name === finder) return Effect.succeed<CodeResult>({ _tag: "Value", value: found(all.values(), String(input)) })
   const one = all.get(name)
   if (one === undefined) return Effect.succeed(failure("ReferenceError", `${name} is not a function of this program`))
-  return valueOf(one, input).pipe(
+  return valueOf(one, made).pipe(
     Effect.map((value) =>
       Result.match(Snapshot.take(value), {
         onSuccess: (value): CodeResult => ({ _tag: "Value", value }),
@@ -214,15 +212,16 @@ const resultOf = ({ input, name }: CodeCall, { all, finder }: Functions) => {
 const failure = (name: string, message: string): CodeResult => ({ _tag: "Error", name, message })
 
 /** Makes a call of the program's run. The answer of an agent with an output is JSON as text. */
-const valueOf = ({ target }: CodeFunction, input: CodeCall["input"]) => {
+const valueOf = ({ target }: CodeFunction, { input, line }: CodeCall) => {
   const { name } = target._tag === "Skill" ? target.skill : target.agent
   const given = isRecord(input)
     ? jsonObject(input)
     : target._tag === "Skill"
       ? target.skill.parameters(textOf(input))
       : { input }
+  const asked = { label: name, name, input: given, ...(line === undefined ? {} : { line }) }
   return Program.Program.use(({ call }) =>
-    Effect.map(call({ label: name, name, input: given }), ({ value }) =>
+    Effect.map(call(asked), ({ value }) =>
       target._tag === "Agent" && target.agent.typed && typeof value === "string"
         ? Result.getOrElse(parseJson(value, Bounds.jsonDepth), () => value)
         : value

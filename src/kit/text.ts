@@ -217,3 +217,6 @@ export class Pieces {
 /** Returns the lines of a text that are not blank, with their numbers from 1. */
 export const numberedLines = (text: string): ReadonlyArray<{ readonly line: string; readonly number: number }> =>
   text.split("\n").flatMap((line, index) => (line.trim() === "" ? [] : [{ line, number: index + 1 }]))
+
+/** Returns code without the fence of Markdown that models like to write around it. */
+export const unfenced = (code: string): string => /^\s*```\w*\n([\s\S]*?)\n?```\s*$/.exec(code)?.[1] ?? code

@@ -63,7 +63,8 @@ export class Interpreter implements ProviderShape<ProgramError> {
       const reply = yield* session.next(run)
       if (Exit.isExit(reply)) return yield* this.#answer(reply)
       const calls = callParts(run.state.currentTurn?.turnId ?? "", reply)
-      return isFirst ? [...textParts(JSON.stringify(session.start)), ...calls] : calls
+      const facts = { ...(isFirst ? session.start : {}), ...linesOf(reply) }
+      return Object.keys(facts).length === 0 ? calls : [...textParts(JSON.stringify(facts)), ...calls]
     })
   }
 
@@ -134,6 +135,10 @@ const callParts = (turnId: string, calls: ReadonlyArray<Asked>): Parts =>
     ),
     finish("tool-calls", free)
   )
+
+/** Returns the lines of the calls, for people who look at the program. */
+const linesOf = (calls: ReadonlyArray<Asked>): { readonly lines?: ReadonlyArray<number | null> } =>
+  calls.some(({ line }) => line !== undefined) ? { lines: calls.map(({ line }) => line ?? null) } : {}
 
 /** The usage of a reply that no model wrote. */
 const free = { inputTokens: { total: 0 }, outputTokens: { total: 0 } }

@@ -36,6 +36,8 @@ export interface Asked {
   /** The name of the skill or the agent that is called. */
   readonly name: string
   readonly input: JsonObject
+  /** The line that makes it, in code of a model. */
+  readonly line?: number
   /** The work of a step, which runs when its call is dispatched. */
   readonly effect?: Effect.Effect<unknown, unknown>
 }

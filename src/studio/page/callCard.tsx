@@ -44,7 +44,12 @@ export const CallCard = ({ decision, result, runId }: Props) => {
   )
 }
 
-export const PendingCall = ({ call: { input, kind, name }, status }: { call: Call; status: "running" | "waiting" }) => (
+interface PendingProps {
+  readonly call: Pick<Call, "input" | "kind" | "name">
+  readonly status: "running" | "waiting"
+}
+
+export const PendingCall = ({ call: { input, kind, name }, status }: PendingProps) => (
   <div class={`call ${status}`} role="group" aria-label={`call ${name ?? kind}`}>
     <p class="call-head">
       <StatusShape status={status} />

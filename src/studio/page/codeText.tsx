@@ -52,13 +52,27 @@ export const CodeText = ({ code, language }: { code: string; language: string })
 )
 
 const colored = (code: string, language: ParseOptions) =>
-  (language.tokenize ?? tokenize)(code, language).map(([kind, text], index) => {
-    const name = classes[kind] ?? ""
-    return name === "" ? (
-      text
-    ) : (
-      <span key={index} class={name}>
-        {text}
-      </span>
-    )
-  })
+  (language.tokenize ?? tokenize)(code, language).map(([kind, text], index) => shownToken(classes[kind], text, index))
+
+const shownToken = (name: string | undefined, text: string, key: number) =>
+  name === undefined || name === "" ? (
+    text
+  ) : (
+    <span key={key} class={name}>
+      {text}
+    </span>
+  )
+
+/** Returns the lines of a program in TypeScript with colors. */
+export const coloredLines = (code: string): ReadonlyArray<ReturnType<typeof colored>> => {
+  if (code.length > most) return code.split("\n").map((line) => [line])
+  const lines: Array<ReturnType<typeof colored>> = [[]]
+  for (const [kind, text] of (typescript.tokenize ?? tokenize)(code, typescript)) {
+    for (const [index, piece] of text.split("\n").entries()) {
+      if (index > 0) lines.push([])
+      const line = lines.at(-1) ?? []
+      line.push(shownToken(classes[kind], piece, line.length))
+    }
+  }
+  return lines
+}

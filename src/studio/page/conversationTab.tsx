@@ -8,6 +8,8 @@ import { Markdown } from "./markdown.tsx"
 import { isMedia, Preview } from "./mediaTab.tsx"
 import { run, state } from "./openRun.ts"
 import { place, setQuery } from "./pageStore.ts"
+import { programOf } from "./programLines.ts"
+import { ProgramView } from "./programView.tsx"
 import { saidIn } from "./saidIn.ts"
 import { SentPrompt } from "./sentPrompt.tsx"
 import { SourceList } from "./sourceList.tsx"
@@ -32,6 +34,13 @@ export const ConversationTab = () => {
 }
 
 const Messages = ({ shown }: { shown: RunState }) => {
+  const program = programOf(shown)
+  if (program === undefined) return <Spoken shown={shown} />
+  const asked = shown.questions.flatMap(({ answer, callId }) => (answer === undefined ? [callId] : []))
+  return <ProgramView program={program} runId={shown.rootRunId} waiting={new Set(asked)} />
+}
+
+const Spoken = ({ shown }: { shown: RunState }) => {
   const turns = shown.currentTurn === undefined ? shown.turns : [...shown.turns, shown.currentTurn]
   const { more, shown: last } = useLatest(turns, 30)
   return (

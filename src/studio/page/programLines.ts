@@ -1,0 +1,60 @@
+/** A program that a model wrote, with its calls at the lines that made them. */
+
+import type { Call, CallResult } from "../../Call.ts"
+import { isRecord } from "../../kit/json.ts"
+import { unfenced } from "../../kit/text.ts"
+import type { RunState, Turn } from "../../RunState.ts"
+
+/** A call that was made, and its result if it has one. */
+export interface MadeCall {
+  readonly call: Call | CallResult
+  readonly result: CallResult | undefined
+}
+
+/** A program at one revision of its run. Lines are counted from 1; calls without a line have 0. */
+export interface ShownProgram {
+  readonly source: string
+  readonly calls: ReadonlyMap<number, ReadonlyArray<MadeCall>>
+  readonly failure: { readonly line: number; readonly text: string } | undefined
+}
+
+/** Reads the program of a run. Undefined for the run of another agent. */
+export const programOf = (shown: RunState): ShownProgram | undefined => {
+  const turns = shown.currentTurn === undefined ? shown.turns : [...shown.turns, shown.currentTurn]
+  if (!turns.some(({ model }) => model?.startsWith("program/") === true)) return undefined
+  const source = fieldsIn(shown.input[shown.history])["code"]
+  if (typeof source !== "string") return undefined
+  const calls = new Map<number, ReadonlyArray<MadeCall>>()
+  for (const turn of turns) {
+    for (const [line, made] of madeIn(turn)) calls.set(line, [...(calls.get(line) ?? []), made])
+  }
+  return { source: unfenced(source), calls, failure: failureOf(shown) }
+}
+
+/** Reads the first text of a message as a JSON object. */
+const fieldsIn = (message: Turn["message"]): Record<string, unknown> => {
+  const first = message?.content.find(({ type }) => type === "text")
+  try {
+    const value: unknown = JSON.parse(first?.type === "text" ? first.text : "")
+    return isRecord(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+const madeIn = ({ completed, inFlight, message, pending }: Turn): ReadonlyArray<readonly [number, MadeCall]> => {
+  const { lines: known } = fieldsIn(message)
+  const lines: ReadonlyArray<unknown> = Array.isArray(known) ? known : []
+  const uses = message?.content.flatMap((part) => (part.type === "tool_use" ? [part.callId] : [])) ?? []
+  return [...completed, ...inFlight, ...pending].map((call) => {
+    const result = completed.find(({ callId }) => callId === call.callId)
+    return [Number(lines[uses.indexOf(call.callId)] ?? 0), { call, result }]
+  })
+}
+
+const failureOf = ({ status }: RunState): ShownProgram["failure"] => {
+  if (status.type !== "failed") return undefined
+  const [first = ""] = status.error.message.split("\n")
+  const text = first.replace(/^the program '.*?' failed: /, "")
+  return { line: Number(/^ {2}at line (\d+): /m.exec(status.error.message)?.[1] ?? 0), text }
+}
