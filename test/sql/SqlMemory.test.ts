@@ -71,7 +71,7 @@ describe.runIf(isLong)("SqlMemory on PostgreSQL with pgvector", () => {
       (found) => found.layer
     )
   )
-  layer(pglite, { timeout: "60 seconds" })((it) => {
+  layer(pglite, { timeout: "10 minutes" })((it) => {
     for (const { name, run } of MemorySuite.checks(SqlMemory.make())) it.effect(name, () => run, 60_000)
 
     it.effect("compares all vectors in the database, also those stored before the extension was there", () =>
