@@ -187,6 +187,26 @@ describe("RunDriver", () => {
     })
   )
 
+  it.effect("continues a run at once whose process was stopped as it began", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const stopped = yield* Layer.build(process({ ...store, release: () => Effect.never }))
+      const own = yield* Layer.build(process(store))
+      yield* Effect.provideContext(submit("r"), own)
+      const away = yield* Effect.provideContext(given({ workerId: "away" }), stopped)
+      const left = yield* Effect.forkChild(away.drive("r", always))
+      yield* TestClock.adjust("1 second")
+      const driver = yield* Effect.provideContext(given({ workerId: "here" }), own)
+      assert.deepStrictEqual(yield* driver.next(Option.getOrThrow(yield* store.head("r"))), { _tag: "Attempt" })
+      const driven = yield* Effect.forkChild(driver.drive("r", always))
+      yield* TestClock.adjust("100 millis")
+      assert.strictEqual(Option.getOrThrow(yield* store.head("r")).status.type, "completed")
+      yield* TestClock.adjust("5 minutes")
+      yield* Fiber.join(driven)
+      yield* Fiber.join(left)
+    })
+  )
+
   it.effect("returns the deadline of a question, and declines the question when it is asked then", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

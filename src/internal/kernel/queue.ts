@@ -54,7 +54,8 @@ export const ifHeld = <E>(
 
 /**
  * Withdraws an offer for a caller that executes the run without a lease. Fails if a worker claimed the run first. Takes
- * the lease for a moment and releases it, so no expired lease remains.
+ * the lease for a moment and releases it, so no expired lease remains. A process that is stopped in between keeps the run
+ * from others no longer than that.
  */
 export const withdraw = (
   store: RunStore.RunStoreShape,
@@ -62,7 +63,7 @@ export const withdraw = (
   workerId: string
 ): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
   Effect.uninterruptible(
-    Effect.andThen(store.acquire(runId, { workerId, lease: "5 seconds" }), store.release(runId, workerId))
+    Effect.andThen(store.acquire(runId, { workerId, lease: "1 second" }), store.release(runId, workerId))
   )
 
 /**

@@ -83,11 +83,15 @@ const countOf = (resumes: ReadonlyArray<Resume>, hasCrashed: boolean): number =>
 }
 
 /**
- * Returns whether a process may have died of a run: its lease expired, or it was resumed again without ever having one.
- * A worker that lives gives its runs back instead.
+ * Returns whether a process may have died of a run: the lease of its worker expired, or it was resumed again without ever
+ * having one. A worker that lives gives its runs back instead. A runner of a cluster has a lease for the moment in which
+ * it begins, named by the writer of its records.
  */
-const mayHaveCrashed = ({ lease, status: { type } }: RunHead, resumes: number): boolean =>
-  (type === "interrupted" && resumes > 0) || (type === "running" && lease === undefined && resumes > 1)
+const mayHaveCrashed = ({ lease, status: { type } }: RunHead, resumes: number): boolean => {
+  const isOfWorker = lease !== undefined && !lease.workerId.includes("#")
+  if (isOfWorker) return type === "interrupted" && resumes > 0
+  return (type === "interrupted" || (type === "running" && lease === undefined)) && resumes > 1
+}
 
 /** Returns the tasks below a run while its calls are in flight. In other phases no task is active. */
 export const tasksOf = (store: RunStore["Service"], head: RunHead): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
