@@ -41,7 +41,7 @@ export type {
   WorkspaceShape
 } from "./internal/workspaceType.ts"
 
-export type { Backend, Entry, Match, Process, Search } from "./WorkspaceBackend.ts"
+export type { Backend, ContentLimits, Entry, Match, Process, Search } from "./WorkspaceBackend.ts"
 
 /**
  * The workspace of an agent.

@@ -220,5 +220,25 @@ export const files: ReadonlyArray<Check> = [
       assert.deepEqual([...(yield* workspace.snapshot).keys()].sort(), ["a.txt", "kept.txt"])
       assert.equal(yield* textOf(workspace, "a.txt"), "before")
     })
+  },
+  {
+    name: "reads many files within limits, and leaves out those that do not fit or are not there",
+    body: Effect.fnUntraced(function* (workspace) {
+      yield* workspace.write("a.txt", "aaa")
+      yield* workspace.write("b/b.txt", "bbb")
+      yield* workspace.write("large.txt", "large")
+      const paths = ["a.txt", "none.txt", "large.txt", "b", "b/b.txt"]
+      const found = yield* workspace.contents(paths, { maxFileBytes: 4, maxBytes: 6 })
+      assert.deepEqual(
+        [...found],
+        [
+          ["a.txt", utf8("aaa")],
+          ["b/b.txt", utf8("bbb")]
+        ]
+      )
+      const fewer = yield* workspace.contents(paths, { maxFileBytes: 4, maxBytes: 5 })
+      assert.deepEqual([...fewer.keys()], ["a.txt"])
+      yield* refused(workspace.contents(["../a.txt"], { maxFileBytes: 4, maxBytes: 6 }), "outside")
+    })
   }
 ]

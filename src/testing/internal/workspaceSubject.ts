@@ -52,6 +52,10 @@ export interface Subject {
   ) => Result<{ readonly text: string; readonly from: number; readonly next: number; readonly exitCode?: number }>
   readonly stop: (id: string) => Result<void>
   readonly snapshot: Result<ReadonlyMap<string, string>>
+  readonly contents: (
+    paths: ReadonlyArray<string>,
+    limits: { readonly maxFileBytes: number; readonly maxBytes: number }
+  ) => Result<ReadonlyMap<string, Uint8Array>>
   readonly restore: (files: ReadonlyMap<string, Uint8Array | undefined>) => Result<void>
 }
 

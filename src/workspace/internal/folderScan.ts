@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { closeSync, constants, fstatSync, lstatSync, openSync, readdirSync, readlinkSync, readSync } from "node:fs"
-import type { Match, Search } from "../WorkspaceBackend.ts"
+import type { ContentLimits, Match, Search } from "../WorkspaceBackend.ts"
 import { WorkspaceError } from "../WorkspaceError.ts"
 import * as Glob from "./pathGlob.ts"
 import * as Lines from "./lineMatcher.ts"
@@ -37,6 +37,14 @@ export const signatures = (
   paths: ReadonlyArray<string>
 ): Effect.Effect<ReadonlyMap<string, string>, WorkspaceError> =>
   Effect.map(Stream.runCollect(sliced(stats(root, paths))), (all) => new Map(all))
+
+/** Reads files below a real folder, as long as they fit. */
+export const contents = (
+  root: string,
+  paths: ReadonlyArray<string>,
+  limits: ContentLimits
+): Effect.Effect<ReadonlyMap<string, Uint8Array>> =>
+  Effect.map(Stream.runCollect(sliced(bytes(root, paths, limits))), (all) => new Map(all))
 
 /** Emits the values of a generator, which runs in slices. Undefined values are left out. */
 const sliced = <A>(values: Generator<A | undefined>): Stream.Stream<A> =>
@@ -71,6 +79,22 @@ function* stats(root: string, paths: ReadonlyArray<string>): Generator<readonly 
   }
 }
 
+function* bytes(
+  root: string,
+  paths: ReadonlyArray<string>,
+  { maxBytes, maxFileBytes }: ContentLimits
+): Generator<readonly [string, Uint8Array] | undefined> {
+  // One byte more tells a file that is too long.
+  const buffer = new Uint8Array(maxFileBytes + 1)
+  let left = maxBytes
+  for (const path of paths) {
+    const found = bytesOf(`${root}/${path}`, buffer)
+    const fits = found !== undefined && found.length <= left
+    if (fits) left -= found.length
+    yield fits ? [path, found.slice()] : undefined
+  }
+}
+
 function* matches(
   { file, folder, prefix }: { readonly folder: string; readonly file: string | undefined; readonly prefix: string },
   lines: Lines.LineMatcher,
@@ -79,7 +103,8 @@ function* matches(
   const buffer = new Uint8Array(maxFileBytes)
   for (const path of file === undefined ? files(folder, "") : [file]) {
     const isWanted = path !== undefined && (fits === undefined || fits(path))
-    const text = isWanted ? textOf(`${folder}/${path}`, buffer) : undefined
+    const read = isWanted ? bytesOf(`${folder}/${path}`, buffer) : undefined
+    const text = read === undefined ? undefined : decode(read)?.text
     if (path === undefined || text === undefined) yield undefined
     else for (const found of lines(text, Infinity)) yield { path: join(prefix, path), ...found }
     yield undefined
@@ -107,12 +132,12 @@ const entries = (folder: string) => {
   }
 }
 
-/** Reads a plain file. Undefined for everything else, and for a file that is reached over a link. */
-const textOf = (path: string, buffer: Uint8Array): string | undefined => {
+/** Reads a plain file into a buffer. Undefined for everything else, and for a file that is reached over a link. */
+const bytesOf = (path: string, buffer: Uint8Array): Uint8Array | undefined => {
   try {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     try {
-      return isReached(file, path) ? readText(file, buffer) : undefined
+      return isReached(file, path) ? readBytes(file, buffer) : undefined
     } finally {
       closeSync(file)
     }
@@ -121,11 +146,11 @@ const textOf = (path: string, buffer: Uint8Array): string | undefined => {
   }
 }
 
-const readText = (file: number, buffer: Uint8Array): string | undefined => {
+const readBytes = (file: number, buffer: Uint8Array): Uint8Array | undefined => {
   let length = 0
   while (length < buffer.length) {
     const count = readSync(file, buffer, length, buffer.length - length, null)
-    if (count === 0) return decode(buffer.subarray(0, length))?.text
+    if (count === 0) return buffer.subarray(0, length)
     length += count
   }
   return undefined

@@ -145,17 +145,11 @@ const snapshotOf = (workspace: WorkspaceShape): Effect.Effect<Snapshot | undefin
 
 /** Reads the files whose content is not remembered, as long as they fit. */
 const remember = Effect.fnUntraced(function* (workspace: WorkspaceShape, files: Remembered, snapshot: Snapshot) {
-  let bytes = 0
-  for (const file of files.values()) bytes += file.bytes?.length ?? 0
-  for (const [path, signature] of snapshot) {
-    if (files.size >= maxFiles || bytes >= maxBytes) return
-    if (files.has(path)) continue
-    const file = Option.getOrUndefined(yield* Effect.option(workspace.read(path)))
-    const length = file?.bytes.length ?? Infinity
-    const isKept = length <= maxFileBytes && bytes + length <= maxBytes
-    if (isKept) bytes += length
-    files.set(path, { signature, bytes: isKept ? file?.bytes : undefined })
-  }
+  const unknown = [...snapshot.keys()].filter((path) => !files.has(path)).slice(0, maxFiles - files.size)
+  let left = maxBytes
+  for (const { bytes } of files.values()) left -= bytes?.length ?? 0
+  const found = yield* workspace.contents(unknown, { maxFileBytes, maxBytes: left })
+  for (const path of unknown) files.set(path, { signature: snapshot.get(path) ?? "", bytes: found.get(path) })
 })
 
 /** Says which contents were not kept, so that an undo cannot bring them back. */

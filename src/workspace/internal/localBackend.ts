@@ -31,6 +31,7 @@ export const localBackend = Effect.fnUntraced(function* (
     root,
     ...Files.make(fs, root, writablePaths(writable)),
     signatures: (paths) => Scan.signatures(root, paths),
+    contents: (paths, limits) => Scan.contents(root, paths, limits),
     search: (search) => searchIn(fs, spawner, root, search),
     spawn: (command) => Host.spawn(spawner, host, command)
   }

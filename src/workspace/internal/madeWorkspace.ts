@@ -55,6 +55,11 @@ export const make = Effect.fnUntraced(function* (
       const search = { pattern, ignoreCase, glob, path: yield* resolve(path) }
       return yield* firstOf(backend.search?.(search) ?? Reading.search(backend, search), limit)
     }),
+    contents: (paths, limits) =>
+      Effect.flatMap(
+        Effect.forEach(paths, resolve),
+        (resolved) => backend.contents?.(resolved, limits) ?? Reading.contents(backend, resolved, limits)
+      ),
     snapshot: Effect.flatMap(Stream.runCollect(Reading.files(backend, "")), backend.signatures)
   }
 })

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { Backend, Match, Search } from "../WorkspaceBackend.ts"
+import type { Backend, ContentLimits, Match, Search } from "../WorkspaceBackend.ts"
 import { WorkspaceError } from "../WorkspaceError.ts"
 import * as Glob from "./pathGlob.ts"
 import * as Lines from "./lineMatcher.ts"
@@ -40,6 +40,23 @@ export const files = (backend: Pick<Backend, "entries">, path: string): Stream.S
     )
   return below(path)
 }
+
+/** Reads files one by one, as long as they fit. */
+export const contents = Effect.fnUntraced(function* (
+  backend: Backend,
+  paths: ReadonlyArray<string>,
+  { maxBytes, maxFileBytes }: ContentLimits
+) {
+  const found = new Map<string, Uint8Array>()
+  let left = maxBytes
+  for (const path of paths) {
+    const bytes = yield* Effect.orElseSucceed(backend.read(path, Math.min(maxFileBytes, left)), () => undefined)
+    if (bytes === undefined) continue
+    found.set(path, bytes)
+    left -= bytes.length
+  }
+  return found
+})
 
 /** Searches files by reading them. Files without text and large ones are left out. */
 export const search = (backend: Backend, { glob, ignoreCase, path, pattern }: Search) =>

@@ -4,7 +4,7 @@
 
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
-import type { Entry, Match } from "../WorkspaceBackend.ts"
+import type { ContentLimits, Entry, Match } from "../WorkspaceBackend.ts"
 import type { WorkspaceError } from "../WorkspaceError.ts"
 
 /** The content of a file: its text, or its bytes if it holds none. */
@@ -121,6 +121,11 @@ export interface WorkspaceShape {
   readonly stop: (id: string) => Effect.Effect<void, WorkspaceError>
   /** Returns the files of the workspace, each with a text that changes when its content does. */
   readonly snapshot: Effect.Effect<Snapshot, WorkspaceError>
+  /** Reads many files. Those that are not there, or beyond the limits, are left out. */
+  readonly contents: (
+    paths: ReadonlyArray<string>,
+    limits: ContentLimits
+  ) => Effect.Effect<ReadonlyMap<string, Uint8Array>, WorkspaceError>
   /** Gives files the content that they had, and removes those without one. */
   readonly restore: (files: ReadonlyMap<string, Uint8Array | undefined>) => Effect.Effect<void, WorkspaceError>
 }
