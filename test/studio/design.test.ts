@@ -52,6 +52,16 @@ describe("the design of the page", () => {
     }
   })
 
+  it("lays out each class in one file", () => {
+    const places = new Map<string, string>()
+    for (const [name, text] of styles) {
+      for (const [, used = ""] of text.matchAll(/^\.([\w-]+) \{[^}]*display:/gm)) {
+        assert.strictEqual(places.get(used) ?? name, name, used)
+        places.set(used, name)
+      }
+    }
+  })
+
   it("has texts and statuses of AA contrast on every background of both themes", () => {
     for (const back of ["back", "panel", "raised"]) {
       for (const text of [...texts, ...codes]) {

@@ -28,7 +28,7 @@ export const CompareView = ({ left, right }: Props) => {
       <header>
         <h1>Compare</h1>
       </header>
-      <div class="pair heads">
+      <div class="abreast heads">
         {[ours, theirs].map((state) => (
           <a key={state.runId} href={runAddress(state.runId)}>
             {excerpt(wordsOf(state.input.at(-1)), 120) || state.agent}
@@ -67,7 +67,7 @@ const Pair = ({ section: { left, right, title } }: { section: Section }) => {
       <summary>
         <b>{title}</b> <span class="quiet">{isSame ? "the same" : ""}</span>
       </summary>
-      <div class="pair">
+      <div class="abreast">
         <Side text={left} pieces={pieces.left} />
         {!isSame && <Side text={right} pieces={pieces.right} />}
       </div>

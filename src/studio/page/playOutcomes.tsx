@@ -20,7 +20,7 @@ interface Props {
 }
 
 export const Outcomes = ({ before, played, runId }: Props) => (
-  <div class="pair outcomes">
+  <div class="abreast outcomes">
     <article class="card" aria-label="Before">
       <h2>Before</h2>
       <p class="side-text">{before === "" ? <span class="quiet">no answer</span> : before}</p>

@@ -106,7 +106,7 @@ const Edits = ({ onPlay, revision, shown }: EditsProps) => {
             min="0"
             max="2"
             step="0.1"
-            placeholder="as it was"
+            placeholder="same"
             value={temperature.value}
             onInput={(event) => (temperature.value = event.currentTarget.value)}
           />
