@@ -166,10 +166,12 @@ export const atMost = (line: string, value: number, bound: number, more = ""): L
 
 /** The rows of a benchmark as lines, or some of them; it installs its peers when they are not there. */
 export const benched = (name: string, ids?: ReadonlyArray<string>): ReadonlyArray<Line> => {
-  const { status, stderr, stdout } = node(["bench/run.ts", "--rows", name])
+  const { seconds, status, stderr, stdout } = node(["bench/run.ts", "--rows", name], { timeout: 3_600_000 })
   const line = stdout.split("\n").findLast((line) => line.startsWith("["))
   if (status !== 0 || line === undefined)
-    return [{ line: `bench ${name}`, pass: false, figure: stderr.trim().slice(0, 300) }]
+    return [
+      { line: `bench ${name}`, pass: false, figure: `${stderr.trim().slice(0, 300)} after ${seconds.toFixed(0)} s` }
+    ]
   const rows: ReadonlyArray<Row> = JSON.parse(line)
   const missing = ids?.filter((id) => !rows.some((row) => row.id === id)) ?? []
   return [
