@@ -5,8 +5,6 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads"
-import { newQuickJSWASMModuleFromVariant } from "quickjs-emscripten-core"
-import { Execution } from "./quickJsExecution.ts"
 import type { Program, Reply, Settled } from "./quickJsMessages.ts"
 
 /** Times of a program are in UTC, on every machine. */
@@ -22,16 +20,23 @@ const keepQuiet = (): void => {
   process.emitWarning = () => {}
 }
 
-const serve = async (program: Program): Promise<void> => {
-  useUtc()
-  keepQuiet()
+const open = async (program: Program) => {
+  const [{ newQuickJSWASMModuleFromVariant }, { Execution }] = await Promise.all([
+    import("quickjs-emscripten-core"),
+    import("./quickJsExecution.ts")
+  ])
   const module = await newQuickJSWASMModuleFromVariant(import("@jitl/quickjs-ng-wasmfile-release-sync"))
-  const execution = new Execution(program, module.newRuntime())
-  parentPort?.on("message", (steps: ReadonlyArray<ReadonlyArray<Settled>>) => {
-    let reply: Reply | undefined
-    for (const results of steps) reply = execution.next(results)
-    parentPort?.postMessage(reply)
-  })
+  return new Execution(program, module.newRuntime())
 }
 
-await serve(workerData)
+useUtc()
+keepQuiet()
+const opened = open(workerData)
+
+// Listens before anything is loaded, since Deno keeps no message for later.
+parentPort?.on("message", async (steps: ReadonlyArray<ReadonlyArray<Settled>>) => {
+  const execution = await opened
+  let reply: Reply | undefined
+  for (const results of steps) reply = execution.next(results)
+  parentPort?.postMessage(reply)
+})
