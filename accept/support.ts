@@ -117,7 +117,7 @@ export const counted = (line: string, files: ReadonlyArray<string>, word: string
       const ran = vitest(files)
       const found = [...ran.stdout.matchAll(new RegExp(`${word}: (\\d+)`, "g"))]
       const sum = found.reduce((sum, match) => sum + Number(match[1]), 0)
-      return { line, pass: ran.status === 0 && sum >= least, figure: `${sum} (at least ${least})` }
+      return { line, pass: ran.status === 0 && sum >= least, figure: `${sum} (at least ${least})${failures(ran)}` }
     },
     line,
     files

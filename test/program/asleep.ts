@@ -39,10 +39,10 @@ const queriesWithin = (url: string, seconds: number) =>
     return Math.max(0, (yield* transactions(url)) - before - 2)
   })
 
-/** Queries of the worker in a second, once it has read all runs that wait. It reads a page of them in five seconds. */
+/** Queries of the worker in a second, once it has read all runs that wait: a page of them in five seconds. */
 const queries = (url: string) =>
   Effect.gen(function* () {
-    yield* Effect.repeat(queriesWithin(url, 12), { until: (count) => count === 0, times: 20 })
+    yield* Effect.repeat(queriesWithin(url, 12), { until: (count) => count <= 2, times: 20 })
     return (yield* queriesWithin(url, seconds)) / seconds
   })
 

@@ -115,6 +115,21 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
   )
 
   it.live(
+    "lets resting workers look once it listens again, as announcements may be lost",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, url, ...server } = yield* Postgres.database
+        const { changes } = yield* at(url)
+        const changed = yield* Effect.forkChild(changes?.next ?? Effect.never, { startImmediately: true })
+        const [admin] = yield* besides({ ...server, database: "postgres" })
+        yield* admin`
+          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ${name} AND query LIKE 'LISTEN%'`
+        yield* Fiber.join(changed)
+      }),
+    30_000
+  )
+
+  it.live(
     "connects with the password in PGPASSWORD where its URL has none",
     () =>
       Effect.gen(function* () {
