@@ -3,24 +3,33 @@
  *
  * A run is two files: its head in `<id>.json`, its journal in `<id>.jsonl`. It
  * fails before its prompt is prepared, or in its model call, and a later
- * process goes on from there with one more message. The model is scripted:
+ * process continues it with one more message. Without an id, that is the session of the last failure.
  *
- * npm run example -- examples/json-session-recovery.ts fail
- * npm run example -- examples/json-session-recovery.ts model-fail
- * npm run example -- examples/json-session-recovery.ts reply <id> "And in short?"
- * npm run example -- examples/json-session-recovery.ts show <id>
+ * npm run example -- examples/json-session-recovery.ts fail "What is a fiber?"
+ * npm run example -- examples/json-session-recovery.ts model-fail "What is a fiber?"
+ * npm run example -- examples/json-session-recovery.ts reply "And in short?"
+ * npm run example -- examples/json-session-recovery.ts show
  *
- * The files are in the folder SESSIONS, by default .kernai/sessions.
+ * The files are in the folder SESSIONS, by default .kernai/sessions. A script replies, unless MODEL names a model, such as
+ * MODEL=anthropic/claude-sonnet-4, whose key is in the environment.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Console, Effect, Layer, Option } from "effect"
+import { FetchHttpClient } from "effect/http"
 import { Agent, Hooks, Kernel, KernelError, Message, RunStore } from "kernai"
 import { FileRunStore } from "kernai/file"
+import { HttpModelRegistry } from "kernai/provider"
 import { MockProvider } from "kernai/testing"
 
-const [command = "", runId = "", text = "Go on."] = process.argv.slice(2)
+const [command = "", ...words] = process.argv.slice(2)
+const [named] = words.filter((word) => word.startsWith("session-"))
+const [text] = words.filter((word) => word !== named)
 
-const agent = Agent.make({ name: "session", instructions: "You answer in one sentence.", model: "scripted" })
+const agent = Agent.make({
+  name: "session",
+  instructions: "You answer in one sentence.",
+  model: command === "reply" ? (process.env["MODEL"] ?? "scripted") : "scripted"
+})
 
 const model = MockProvider.layer(
   command === "reply"
@@ -51,9 +60,17 @@ const print = Effect.fn("print")(function* (id: string) {
   for (const message of state.prompt) yield* Console.log(`  ${message.role}: ${JSON.stringify(Message.text(message))}`)
 })
 
+/** The session that is named, or the one that was stored last. */
+const session = Effect.gen(function* () {
+  if (named !== undefined) return named
+  const store = yield* RunStore.RunStore
+  const runs = yield* store.list()
+  return runs.toSorted((a, b) => b.updatedAt - a.updatedAt)[0]?.runId ?? "session-0"
+})
+
 const begin = Effect.gen(function* () {
   const id = `session-${(yield* Clock.currentTimeMillis).toString(36)}`
-  yield* Effect.catch(Kernel.run(agent, "What is a fiber?", { runId: id }), (error) =>
+  yield* Effect.catch(Kernel.run(agent, text ?? "What is a fiber?", { runId: id }), (error) =>
     Console.log(`failed: ${error.message}`)
   )
   yield* print(id)
@@ -61,9 +78,10 @@ const begin = Effect.gen(function* () {
 
 const reply = Effect.gen(function* () {
   // `rewind` prepares the turn again. Otherwise a prompt that was stored before the failure would be sent unchanged.
-  const result = yield* Kernel.resume(agent, runId, { rewind: true, context: { reply: text } })
+  const id = yield* session
+  const result = yield* Kernel.resume(agent, id, { rewind: true, context: { reply: text ?? "Go on." } })
   yield* Console.log(`answer: ${result.text}`)
-  yield* print(runId)
+  yield* print(id)
 })
 
 const program =
@@ -72,11 +90,12 @@ const program =
     : command === "reply"
       ? reply
       : command === "show"
-        ? print(runId)
-        : Console.log("json-session-recovery.ts fail | model-fail | reply <id> [text] | show <id>")
+        ? Effect.flatMap(session, print)
+        : Console.log("json-session-recovery.ts fail [text] | model-fail [text] | reply [id] [text] | show [id]")
 
 const live = Kernel.layerWith({
   provider: model,
+  models: Layer.provide(HttpModelRegistry.layer, FetchHttpClient.layer),
   store: FileRunStore.layer(process.env["SESSIONS"] ?? ".kernai/sessions")
 }).pipe(Layer.provide(hooks), Layer.provide(NodeServices.layer))
 
