@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 import { Tokenizer } from "effect/ai"
 import {
   Agent,
@@ -10,7 +10,8 @@ import {
   Message,
   PromptPipeline,
   Protocol,
-  ProtocolRegistry
+  ProtocolRegistry,
+  Skill
 } from "kernai"
 import { SkillPack } from "kernai/file"
 import { AiTokenizer } from "kernai/provider"
@@ -248,8 +249,13 @@ describe("PromptPipeline.layer", () => {
     const mock = MockProvider.make(done)
     const packs = SkillPack.layerMemory({ "pdf/SKILL.md": "---\nname: pdf\ndescription: About PDF.\n---\nBODY" })
     const pipeline = PromptPipeline.layer({ sections: [SkillPack.section] }).pipe(Layer.provide(packs), Layer.orDie)
+    const load = Skill.make("skills_load", {
+      description: "",
+      input: Schema.Struct({}),
+      execute: () => Effect.succeed("")
+    })
     return Effect.gen(function* () {
-      for (const skills of ["all", ["skills_load"], ["look"], undefined] as const) {
+      for (const skills of ["all", [load], ["look"], undefined] as const) {
         yield* Kernel.run(Agent.make({ instructions: "", model, ...(skills === undefined ? {} : { skills }) }), "go")
       }
       const told = [0, 1, 2, 3].map((call) =>

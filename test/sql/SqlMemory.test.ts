@@ -64,31 +64,33 @@ if (isLong) {
 }
 
 // PGlite takes seconds and a gigabyte to start, so the long run alone has it.
-describe.runIf(isLong)("SqlMemory on PostgreSQL with pgvector", () => {
-  const pglite = Layer.unwrap(
-    Effect.map(
-      Effect.promise(() => import("../support/pglite.ts")),
-      (found) => found.layer
+if (isLong) {
+  describe("SqlMemory on PostgreSQL with pgvector", () => {
+    const pglite = Layer.unwrap(
+      Effect.map(
+        Effect.promise(() => import("../support/pglite.ts")),
+        (found) => found.layer
+      )
     )
-  )
-  layer(pglite, { timeout: "10 minutes" })((it) => {
-    for (const { name, run } of MemorySuite.checks(SqlMemory.make())) it.effect(name, () => run, 60_000)
+    layer(pglite, { timeout: "10 minutes" })((it) => {
+      for (const { name, run } of MemorySuite.checks(SqlMemory.make())) it.effect(name, () => run, 60_000)
 
-    it.effect("compares all vectors in the database, also those stored before the extension was there", () =>
-      Effect.gen(function* () {
-        const { lines, logger } = logged()
-        const sql = yield* SqlClient.SqlClient
-        const space = Effect.provideService(SqlMemory.make({ space: "s", compared: 1 }), Memory.Embedder, embedOne)
-        yield* (yield* space).store({ content: "one" })
-        yield* sql`ALTER TABLE kernai_memories DROP COLUMN meaning`
-        const found = yield* (yield* space).search({ query: "zzz", limit: 100 }).pipe(Effect.provide(logger))
-        assert.deepStrictEqual([found.length, lines], [1, []])
-        const columns = yield* sql`SELECT count(meaning)::int AS n FROM kernai_memories WHERE space = 's'`
-        assert.deepStrictEqual(columns, [{ n: 1 }])
-      })
-    )
+      it.effect("compares all vectors in the database, also those stored before the extension was there", () =>
+        Effect.gen(function* () {
+          const { lines, logger } = logged()
+          const sql = yield* SqlClient.SqlClient
+          const space = Effect.provideService(SqlMemory.make({ space: "s", compared: 1 }), Memory.Embedder, embedOne)
+          yield* (yield* space).store({ content: "one" })
+          yield* sql`ALTER TABLE kernai_memories DROP COLUMN meaning`
+          const found = yield* (yield* space).search({ query: "zzz", limit: 100 }).pipe(Effect.provide(logger))
+          assert.deepStrictEqual([found.length, lines], [1, []])
+          const columns = yield* sql`SELECT count(meaning)::int AS n FROM kernai_memories WHERE space = 's'`
+          assert.deepStrictEqual(columns, [{ n: 1 }])
+        })
+      )
+    })
   })
-})
+}
 
 describe("SqlMemory", () => {
   it.effect("does not open tables that a newer version contracted, and leaves them unchanged (R-9)", () =>

@@ -6,7 +6,7 @@ import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
 import { kernel, of } from "../support/kernel.ts"
 import { outputs, told } from "../support/toolbox.ts"
-import { plan, play, slow } from "../support/workflow.ts"
+import { plan, play } from "../support/workflow.ts"
 
 const agent = Agent.make({ instructions: "", model: "m", skills: "all" })
 
@@ -100,31 +100,6 @@ describe("the tasks of a plan", () => {
         [
           ["good", "done"],
           ["bad", "failed"]
-        ]
-      )
-    }).pipe(Effect.provide(kernel()))
-  )
-})
-
-describe("a task of a plan", () => {
-  it.effect("sees in /tasks the plan it belongs to, with the tasks that run", () =>
-    Effect.gen(function* () {
-      const { events } = yield* play({
-        root: [plan(["a", "b", { id: "c", depends_on: ["a"] }]), final("done")],
-        tasks: {
-          a: [slow(1_000, command("/tasks")), final("fine")],
-          b: [slow(60_000, final("slow"))],
-          c: [final("last")]
-        }
-      })
-      const listed = of(events, "builtin_result").find(({ depth }) => depth === 1)?.result ?? "{}"
-      const { tasks } = Schema.decodeUnknownSync(Schema.fromJsonString(Tasks))(listed)
-      assert.deepStrictEqual(
-        tasks.map(({ id, status }) => [id, status]),
-        [
-          ["a", "running"],
-          ["b", "running"],
-          ["c", "pending"]
         ]
       )
     }).pipe(Effect.provide(kernel()))

@@ -19,12 +19,14 @@ const Reply = Schema.Union([
     thinking: Schema.optionalKey(Schema.String),
     text: Schema.optionalKey(Schema.String),
     calls: Schema.optionalKey(
-      Schema.Array(Schema.Struct({ name: Schema.String, params: Schema.optionalKey(Schema.Json) }))
+      Schema.Array(Schema.Struct({ name: Schema.String, input: Schema.optionalKey(Schema.Json) }))
     )
   })
 ])
 
-const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.NonEmptyArray(Reply)))
+const decode = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.NonEmptyArray(Reply)), {
+  onExcessProperty: "error"
+})
 
 const maxBytes = 4 * 1024 * 1024
 
@@ -34,7 +36,7 @@ export const provider = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* Effect.mapError(Read.text(fs, file, maxBytes), (refusal) => unreadable(name, refusal))
   const replies = yield* Effect.mapError(decode(text), () =>
-    usage(`${name} is not a JSON list of replies: texts, or { "thinking", "text", "calls" }`)
+    usage(`${name} is not a JSON list of replies: texts, or { "thinking", "text", "calls": [{ "name", "input" }] }`)
   )
   return make(replies)
 })

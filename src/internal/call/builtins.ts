@@ -17,7 +17,6 @@ import {
   visibleProtocols,
   visibleSkills
 } from "../model/permissions.ts"
-import type { Turn } from "../../RunState.ts"
 import type { Run } from "../run/run.ts"
 import { cancelCall, listed } from "./background.ts"
 
@@ -52,12 +51,10 @@ const workflow = (agents: ReadonlyArray<string>): string =>
     ? InstructionBuilder.workflowDocumentation
     : `${InstructionBuilder.workflowDocumentation}\n\n${InstructionBuilder.workflowAgents(agents)}`
 
-/**
- * Returns the last plan of this run, or else the one that this run is a task of. Written pair by pair to keep the order
- * of ids.
- */
+/** Returns the last plan of this run, never that of its parent. Written pair by pair to keep the order of ids. */
 const tasks = (run: Run): string => {
-  const turn = plannedBy(run)
+  // A builtin runs in a later turn than the plan.
+  const turn = run.state.turns.findLast((turn) => turn.outcome?.type === "workflow")
   if (turn?.outcome?.type !== "workflow") {
     return `{"depth":${run.state.depth},"goal":null,"strategy":null,"tasks":[],"task_results":{}}`
   }
@@ -77,8 +74,3 @@ const tasks = (run: Run): string => {
   const head = `"depth":${run.state.depth},"goal":${JSON.stringify(goal)},"strategy":${JSON.stringify(strategy)}`
   return `{${head},"tasks":${JSON.stringify(listed)},"task_results":{${pairs.join(",")}}}`
 }
-
-const plannedBy = ({ parent, state }: Run): Turn | undefined =>
-  [...state.turns, ...(state.currentTurn === undefined ? [] : [state.currentTurn])].findLast(
-    (turn) => turn.outcome?.type === "workflow"
-  ) ?? (state.taskId === undefined || parent === undefined ? undefined : plannedBy(parent))
