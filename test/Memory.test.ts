@@ -22,16 +22,6 @@ describe("Memory.layerMemory", () => {
       assert.deepStrictEqual(yield* scores("one two three four"), [0.47, 0.05])
     }).pipe(Effect.provide(Layer.fresh(Memory.layerMemory)))
   )
-
-  it.effect("finds an entry with one rare word before entries with two words that most have", () =>
-    Effect.gen(function* () {
-      const memory = yield* Memory.Memory
-      for (const content of ["how do cats", "how do dogs", "how do birds", "xylophones"])
-        yield* memory.store({ content })
-      const [found] = yield* memory.search({ query: "how do xylophones" })
-      assert.strictEqual(found?.content, "xylophones")
-    }).pipe(Effect.provide(Layer.fresh(Memory.layerMemory)))
-  )
 })
 
 describe("Memory.makeMemory", () => {

@@ -94,7 +94,10 @@ export const sqlite = (sql: SqlClient): Dialect => ({
   })
 })
 
-/** PostgreSQL, with a column of lexemes. Words are passed as lexemes, so its own parser never sees them. */
+/**
+ * PostgreSQL, with a column of lexemes. Words are passed as lexemes, so its own parser never sees them. `ts_rank` weighs
+ * all words alike; here a word counts the more, the fewer entries contain it.
+ */
 export const postgres = (sql: SqlClient): Dialect => ({
   tables: [
     memories("INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY", 'TEXT COLLATE "C"', "BYTEA"),
@@ -107,14 +110,17 @@ export const postgres = (sql: SqlClient): Dialect => ({
     SET words = array_to_tsvector(ARRAY(SELECT jsonb_array_elements_text(${JSON.stringify(words)}::text::jsonb)))
     WHERE id = ${id}`,
   unindex: () => sql`SELECT 1`,
-  search: (words, where, limit) => {
-    const query = words.map((word) => `'${word}'`).join(" | ")
-    return sql<Ranked>`
-      SELECT m.id AS id, ts_rank(m.words, ${query}::text::tsquery)::float8 AS fit
-      FROM kernai_memories m
-      WHERE m.words @@ ${query}::text::tsquery AND ${where}
-      ORDER BY fit DESC, m.id LIMIT ${limit}`
-  },
+  search: (words, where, limit) => sql<Ranked>`
+    WITH occurrences AS (
+      SELECT m.id, asked.word, (count(*) OVER (PARTITION BY asked.word))::float8 AS entries
+      FROM jsonb_array_elements_text(${JSON.stringify(words)}::text::jsonb) AS asked (word)
+      JOIN kernai_memories m ON m.words @@ ('''' || asked.word || '''')::tsquery
+      WHERE ${where}
+    )
+    SELECT id, sum(ln(1 + (
+      (SELECT count(*) FROM kernai_memories m WHERE ${where}) - entries + 0.5
+    ) / (entries + 0.5)) ORDER BY word) AS fit
+    FROM occurrences GROUP BY id ORDER BY fit DESC, id LIMIT ${limit}`,
   extension: "pgvector",
   vectors: Effect.as(pgvector(sql), {
     store: (id, vector) =>

@@ -56,6 +56,14 @@ export const memoryChecks: ReadonlyArray<MemoryCheck> = [
     })
   },
   {
+    name: "finds an entry with one rare word before entries with two words that most have",
+    body: Effect.fnUntraced(function* (memory) {
+      yield* remember(memory, "how do cats", "how do dogs", "how do birds", "xylophones")
+      const [found] = yield* memory.search({ query: "how do xylophones" })
+      assert.equal(found?.content, "xylophones")
+    })
+  },
+  {
     name: "gives five unless told, and nothing for nothing",
     body: Effect.fnUntraced(function* (memory) {
       const stored = yield* remember(memory, ...Array.from({ length: 8 }, (_, n) => `word number ${n}`))
