@@ -1,5 +1,5 @@
 /** Programs made at random: calls of every kind, one after the other and at once, with failures, waits and questions. */
-import { Duration, Effect, Layer, Random, Schedule, Schema } from "effect"
+import { Duration, Effect, Layer, Random, Schedule, Schema, identity } from "effect"
 import { Agent, Policy, Program, Skill, SkillRegistry } from "kernai"
 import { MockProvider, type CrashMatrix } from "kernai/testing"
 import { randomOf } from "./random.ts"
@@ -80,10 +80,35 @@ const sum = (all: Effect.Effect<ReadonlyArray<number>, unknown, Program.Program>
 
 const numberIn = (callId: string): number => Array.from(callId).reduce((sum, char) => sum + char.charCodeAt(0), 0)
 
+/**
+ * Leaves out limits of time, and waits beside other parts. Runs beside each other let time pass for each other, in
+ * another order after a crash: a wait that is over when its turn comes is not sent, and a limit may end its part.
+ */
+const untimed = (part: Part, isBeside = false): Part => {
+  switch (part._tag) {
+    case "Timeout":
+      return untimed(part.part, isBeside)
+    case "Retry":
+      return isBeside ? untimed(part.part, true) : { ...part, part: untimed(part.part) }
+    case "Sequence":
+      return { ...part, parts: part.parts.map((one) => untimed(one, isBeside)) }
+    case "AtOnce":
+      return { ...part, parts: part.parts.map((one) => untimed(one, true)) }
+    case "Sleep":
+      return isBeside ? { _tag: "Step", of: part.of } : part
+    default:
+      return part
+  }
+}
+
 /** A program made from a number, which may be called in the background. It is the longer, the deeper it goes. */
-export const randomProgram = (seed: number, depth = 2): Agent.Agent<number> => {
+export const randomProgram = (
+  seed: number,
+  depth = 2,
+  change: (part: Part) => Part = identity
+): Agent.Agent<number> => {
   const next = randomOf(seed)
-  const parts = Array.from({ length: 1 + Math.floor(next() * (depth + 1)) }, () => partOf(next, depth))
+  const parts = Array.from({ length: 1 + Math.floor(next() * (depth + 1)) }, () => change(partOf(next, depth)))
   return Program.make(`random-${seed}`, {
     background: true,
     output: Schema.Finite,
@@ -106,7 +131,7 @@ export const randomSubject = (seed: number): CrashMatrix.Subject =>
  */
 export const backgroundSubject = (seed: number): CrashMatrix.Subject => {
   const next = randomOf(seed)
-  const programs = Array.from({ length: 3 }, (_, index) => randomProgram(seed * 3 + index, 1))
+  const programs = Array.from({ length: 3 }, (_, index) => randomProgram(seed * 3 + index, 1, untimed))
   let open = 0
   const replies = Array.from({ length: 1 + Math.floor(next() * 3) }, () => ({
     calls: Array.from({ length: 1 + Math.floor(next() * 2) }, (_, index) => {
