@@ -18,6 +18,9 @@ const promised = (file: string): string => {
   return lines.map((line) => line.replace(/^\/\/ ?/, "")).join("\n")
 }
 
+/** A busy machine starts the server of an example late, which its log says. */
+const isLate = (line: string): boolean => /^\[[\d:.]+\] INFO .*waiting for MCP server/.test(line)
+
 describe("examples", () => {
   afterEach(() => {
     vi.restoreAllMocks()
@@ -37,7 +40,7 @@ describe("examples", () => {
     })
     await import(join(folder, file))
     assert.notStrictEqual(promised(file), "")
-    assert.strictEqual(printed.join("\n"), promised(file))
+    assert.strictEqual(printed.filter((line) => !isLate(line)).join("\n"), promised(file))
   })
 
   // `npm test` runs the samples of the documentation so.
