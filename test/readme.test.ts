@@ -150,6 +150,17 @@ describe("README and documentation", () => {
     for (const [index, file] of alone.entries()) assert.notStrictEqual(printed[index]?.trim(), "", file)
   })
 
+  it("begins with a page of under 200 lines and four pictures", () => {
+    const readme = read("README.md")
+    assert.isBelow(readme.split("\n").length, 200)
+    const pictures = [...readme.matchAll(/<img src="([^"]+)"[^>]* alt="[^"]+"/g)].map(([, file = ""]) => file)
+    assert.isAtLeast(pictures.length, 4)
+    assert.deepStrictEqual(
+      pictures.filter((file) => !existsSync(join(root, file))),
+      []
+    )
+  })
+
   it("lists every recipe in docs/README.md and llms.txt", () => {
     const recipes = pages.filter((page) => page.startsWith("docs/recipes/"))
     assert.deepStrictEqual(

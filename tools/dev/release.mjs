@@ -30,7 +30,6 @@ const changes = [
   ["create-kernai/package.json", `"version": "${last}"`, `"version": "${next}"`],
   ["create-kernai/templates/shared/package.json", `"kernai": "^${last}"`, `"kernai": "^${next}"`],
   ["src/mcp/internal/handshake.ts", `version: "${last}"`, `version: "${next}"`],
-  ["README.md", `kernai-${last}.tgz`, `kernai-${next}.tgz`],
   ["docs/command-line.md", `kernai-${last}.tgz`, `kernai-${next}.tgz`],
   ["CHANGELOG.md", "## Unreleased\n", `## ${next} (${day})\n`]
 ]

@@ -34,7 +34,7 @@ export default {
   disableSources: true,
   includeHierarchySummary: false,
   includeVersion: true,
-  highlightLanguages: ["bash", "css", "html", "json", "jsonc", "jsonl", "sh", "sql", "tsx", "typescript", "xml", "yaml"],
+  highlightLanguages: ["bash", "css", "dockerfile", "elisp", "lua", "ini", "html", "json", "jsonc", "jsonl", "sh", "sql", "tsx", "typescript", "xml", "yaml"],
   groupOrder: ["Documents", "Recipes", "Specification", "Modules", "Project", "Namespaces", "*"],
   navigation: { includeGroups: true, includeCategories: false, includeFolders: false }
 }
