@@ -8,6 +8,7 @@ import { variables as google } from "../provider/GeminiProvider.ts"
 import { hosts, locals } from "../provider/OpenAiCompatibleProvider.ts"
 import { failed } from "./exit.ts"
 import { Screen } from "./screen.ts"
+import { type Column, table } from "./table.ts"
 import * as Text from "./terminalText.ts"
 
 /** One finding. */
@@ -26,7 +27,7 @@ export const examine = Effect.fnUntraced(function* (asJson: boolean) {
     ...(yield* Effect.forEach(providers, providerFinding)),
     ...packages.map(packageFinding)
   ]
-  screen.out(asJson ? `${Text.json(findings)}\n` : table(findings, screen))
+  screen.out(asJson ? `${Text.json(findings)}\n` : textOf(findings, screen))
   const wrong = findings.find((finding) => finding.state === "wrong")
   if (wrong !== undefined) return yield* failed(`${wrong.name}: ${wrong.about}`)
 })
@@ -90,7 +91,13 @@ const packageFinding = ([name, purpose]: (typeof packages)[number]): Finding => 
 
 const tones = { ok: "good", missing: "quiet", wrong: "bad" } as const
 
-const table = (findings: ReadonlyArray<Finding>, look: Text.Look): string => {
-  const rows = findings.map(({ about, name, state }) => [Text.paint(state, tones[state], look), name, about])
-  return `${Text.table(rows, { columns: Infinity })}${keyless.join(", ")} need no key; 'kernai run' needs none either\n`
+const textOf = (findings: ReadonlyArray<Finding>, look: Text.Look): string => {
+  const columns: ReadonlyArray<Column<Finding>> = [
+    { title: "", cell: ({ state }) => state, tone: ({ state }) => tones[state] },
+    { title: "", cell: ({ name }) => name },
+    { title: "", cell: ({ about }) => about }
+  ]
+  // Hints are for pasting, so nothing is cut.
+  const rows = table(columns, findings, { ...look, columns: Infinity })
+  return `${rows}${keyless.join(", ")} need no key; 'kernai run' needs none either\n`
 }

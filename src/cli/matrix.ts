@@ -18,6 +18,7 @@ import type { MatrixFlags } from "./commands/scenarioFlags.ts"
 import { Codes, failed, usage } from "./exit.ts"
 import { packageFolder } from "./packageFolder.ts"
 import { Screen } from "./screen.ts"
+import { table } from "./table.ts"
 import * as Text from "./terminalText.ts"
 import { filesOf } from "./scenarioFiles.ts"
 import { tones } from "./scenarioTree.ts"
@@ -70,7 +71,7 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
   const file = yield* write(log, `matrix_${stamp(startedAt)}`, report)
   const summary = `${totals.ok} ok, ${totals.fail} failed, ${totals.skipped} skipped, ${totals.error} crashed, ${Text.duration(finishedAt - startedAt)}`
   if (options.json) screen.out(`${Text.json({ ...report, file })}\n`)
-  else screen.out(`${table(cells, columns.map(nameOf), look)}${summary}; ${Text.flat(file)}\n`)
+  else screen.out(`${grid(cells, columns.map(nameOf), look)}${summary}; ${Text.flat(file)}\n`)
   if (options.dialects) return yield* writeChoice(cells, options, startedAt)
   if (totals.fail + totals.error > 0) return yield* failed(summary)
   if (totals.ok === 0) return yield* usage(summary)
@@ -179,14 +180,24 @@ const lineOf = ({ duration_ms, reason, scenario, status, ...column }: Cell, look
   return `${word} ${Text.excerpt(scenario, 40)} with ${Text.excerpt(nameOf(column), 40)}  ${Text.duration(duration_ms)}${why}\n`
 }
 
+const resultOf = (cell: Cell | undefined): string =>
+  cell === undefined ? "" : `${cell.status} ${Text.duration(cell.duration_ms)}`
+
 /** A row for each file, a column for each model. */
-const table = (cells: ReadonlyArray<Cell>, models: ReadonlyArray<string>, look: Text.Look): string => {
-  const rows = Array.from({ length: cells.length / models.length }, (_, row) => {
-    const ofRow = cells.slice(row * models.length, (row + 1) * models.length)
-    const results = ofRow.map(({ duration_ms, status }) =>
-      Text.paint(`${status} ${Text.duration(duration_ms)}`, tones[status], look)
-    )
-    return [Text.excerpt(ofRow[0]?.scenario ?? "", 40), ...results, ""]
-  })
-  return Text.table([["", ...models.map((model) => Text.excerpt(model, 24)), ""], ...rows], look)
+const grid = (cells: ReadonlyArray<Cell>, models: ReadonlyArray<string>, look: Text.Look): string => {
+  const rows = Array.from({ length: cells.length / models.length }, (_, row) =>
+    cells.slice(row * models.length, (row + 1) * models.length)
+  )
+  return table<ReadonlyArray<Cell>>(
+    [
+      { title: "scenario", cell: ([cell]) => Text.excerpt(cell?.scenario ?? "", 40), least: 12 },
+      ...models.map((model, column) => ({
+        title: Text.excerpt(model, 24),
+        cell: (row: ReadonlyArray<Cell>) => resultOf(row[column]),
+        tone: (row: ReadonlyArray<Cell>) => tones[row[column]?.status ?? "error"]
+      }))
+    ],
+    rows,
+    look
+  )
 }

@@ -29,17 +29,6 @@ const styles = {
 export const paint = (text: string, tone: Tone, { colors }: Pick<Look, "colors">): string =>
   colors ? styleText(styles[tone], text, { validateStream: false }) : text
 
-/** Aligns the columns of a table. The last column gets the rest of the line, at least 20 columns. */
-export const table = (rows: ReadonlyArray<ReadonlyArray<string>>, { columns }: Pick<Look, "columns">): string => {
-  const widths = (rows[0] ?? []).map((_, index) => Math.max(...rows.map((row) => width(row[index] ?? ""))))
-  const room = Math.max(20, columns - widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0))
-  const lineOf = (row: ReadonlyArray<string>) =>
-    row.map((cell, index) =>
-      index === row.length - 1 ? excerpt(cell, room) : cell + " ".repeat((widths[index] ?? 0) - width(cell))
-    )
-  return rows.map((row) => `${lineOf(row).join("  ").trimEnd()}\n`).join("")
-}
-
 /** Escapes a text of several lines, except line ends and tabs, and marks letters that imitate others. */
 export const lines = (text: string): string =>
   seenParts(text.replaceAll("\r\n", "\n"))

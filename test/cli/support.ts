@@ -18,7 +18,7 @@ export interface Written {
   readonly layer: Layer.Layer<Screen>
 }
 
-export const memoryScreen = (colors = false): Written => {
+export const memoryScreen = (colors = false, columns = 100): Written => {
   const written = { out: "", progress: "", error: "" }
   const to = (where: keyof typeof written) => (text: string) => {
     written[where] += text
@@ -31,7 +31,7 @@ export const memoryScreen = (colors = false): Written => {
       out: to("out"),
       progress: to("progress"),
       error: to("error"),
-      columns: 100,
+      columns,
       colors
     })
   }
@@ -72,10 +72,14 @@ export interface Ended {
  */
 export const kernai = (
   args: ReadonlyArray<string>,
-  options: { readonly env?: { readonly [name: string]: string }; readonly colors?: boolean } = {}
+  options: {
+    readonly env?: { readonly [name: string]: string }
+    readonly colors?: boolean
+    readonly columns?: number
+  } = {}
 ): Effect.Effect<Ended & { readonly progress: string }> =>
   Effect.suspend(() => {
-    const screen = memoryScreen(options.colors)
+    const screen = memoryScreen(options.colors, options.columns)
     return program(args).pipe(
       Effect.provide(screen.layer),
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: options.env ?? {} })),

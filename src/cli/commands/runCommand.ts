@@ -8,7 +8,7 @@ import { help, usage } from "../exit.ts"
 import type { Form } from "../followRun.ts"
 import { Screen } from "../screen.ts"
 import * as Settings from "../settings.ts"
-import { table } from "../terminalText.ts"
+import { table } from "../table.ts"
 import * as Shared from "./flags.ts"
 import { flags, type RunFlags } from "./runFlags.ts"
 
@@ -44,8 +44,12 @@ const list = Effect.fnUntraced(function* (form: Form) {
   const { bundled } = yield* Effect.promise(() => import("../demo/recordings.ts"))
   screen.out(
     form === "text" || form === "quiet"
-      ? table(
-          bundled.map(({ about, name }) => [name, about]),
+      ? table<(typeof bundled)[number]>(
+          [
+            { title: "", cell: ({ name }) => name },
+            { title: "", cell: ({ about }) => about, least: 20 }
+          ],
+          bundled,
           screen
         )
       : `${JSON.stringify(bundled)}\n`

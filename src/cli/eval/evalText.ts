@@ -3,6 +3,7 @@
  */
 
 import type { Attempt, Report } from "../../testing/Evaluation.ts"
+import { table } from "../table.ts"
 import * as Text from "../terminalText.ts"
 
 const tones = { passed: "good", failed: "bad", error: "bad", skipped: "warning" } as const
@@ -35,11 +36,12 @@ export const summaryOf = (
 
 /** Returns a line for each scorer. */
 export const scorersOf = ({ scorers }: Report, look: Text.Look): string =>
-  Text.table(
-    scorers.map(({ mean, name, passRate }) => [
-      Text.excerpt(name, 40),
-      `${percent(passRate)} passed`,
-      `mean score ${mean.toFixed(2)}`
-    ]),
+  table<Report["scorers"][number]>(
+    [
+      { title: "", cell: ({ name }) => Text.excerpt(name, 40), least: 12 },
+      { title: "", cell: ({ passRate }) => `${percent(passRate)} passed` },
+      { title: "", cell: ({ mean }) => `mean score ${mean.toFixed(2)}` }
+    ],
+    scorers,
     look
   )

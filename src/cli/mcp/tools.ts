@@ -15,6 +15,7 @@ import * as SkillRegistry from "../../SkillRegistry.ts"
 import type { ApproveFlags, CallFlags } from "../commands/mcpFlags.ts"
 import { asFailure, failed, usage } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
+import { type Column, table } from "../table.ts"
 import * as Text from "../terminalText.ts"
 import * as Servers from "./servers.ts"
 
@@ -63,9 +64,14 @@ const stateOf = ({ info, problem, state }: ServerStatus): string =>
     ? Text.flat(`${info?.name ?? ""} ${info?.version ?? ""}, revision ${info?.protocolVersion ?? ""}`)
     : Text.flat(`${state}: ${problem.message}`)
 
+const toolColumns: ReadonlyArray<Column<Pick<McpProtocol.ToolEntry, "name" | "description">>> = [
+  { title: "", cell: ({ name }) => Text.excerpt(name, 64), least: 20 },
+  { title: "", cell: ({ description }) => description ?? "", least: 20 }
+]
+
 const listTools = (screen: Shape, tools: ReadonlyArray<McpProtocol.ToolEntry>): void => {
-  const rows = tools.map(({ description, name }) => [`  ${Text.excerpt(name, 64)}`, description ?? ""])
-  screen.out(Text.table(rows, screen))
+  const rows = table(toolColumns, tools, { ...screen, columns: screen.columns - 2 })
+  screen.out(rows.replace(/^(?=.)/gm, "  "))
 }
 
 const listHidden = (screen: Shape, { hidden, name }: ServerStatus): void => {
@@ -118,8 +124,8 @@ export const approve = Effect.fnUntraced(function* ({ json, mcp: file, server, t
   )
   const approved = yield* withServers(file, config, approving)
   if (approved.length === 0) return yield* usage(`no tool of '${Text.excerpt(server, 80)}' waits for approval`)
-  const rows = approved.map(({ description, tool }) => [Text.flat(tool), description])
-  screen.out(json ? `${Text.json({ server, approved })}\n` : Text.table(rows, screen))
+  const tools = approved.map(({ description, tool: name }) => ({ name, description }))
+  screen.out(json ? `${Text.json({ server, approved })}\n` : table(toolColumns, tools, screen))
 })
 
 /** Prints the address for the sign-in, and waits until the person has signed in. */

@@ -52,6 +52,18 @@ export const pick = (text: string, ids: ReadonlyArray<string>, what: string, whe
   return one(text, exact ? [text] : ids.filter((id) => id.startsWith(text) || id.endsWith(text)), what, where)
 }
 
+/**
+ * Returns the shortest beginning of an id that distinguishes these runs, of at least 12 characters. Only a random id is
+ * shortened: any other says what the run is about.
+ */
+export const shortened = (id: string, among: ReadonlyArray<string>): string => {
+  if (!/^(?:run_)?[0-9a-f-]{24,}$/.test(id)) return id
+  const others = among.filter((other) => other !== id)
+  let length = 12
+  while (length < id.length && others.some((other) => other.startsWith(id.slice(0, length)))) length++
+  return id.slice(0, length)
+}
+
 const shown = 10
 
 const one = (

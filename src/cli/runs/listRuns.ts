@@ -14,8 +14,9 @@ import type { ListFlags, PruneFlags } from "../commands/runsFlags.ts"
 import { asFailure } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
+import { type Column, table } from "../table.ts"
 import * as Text from "../terminalText.ts"
-import { find } from "./findRun.ts"
+import { find, shortened } from "./findRun.ts"
 
 /** A head with facts from the journal, which are null for an unreadable run. */
 interface Listed extends Runs.RunHead {
@@ -75,18 +76,18 @@ const tasksOf = ({ currentTurn, turns }: RunState): number =>
 
 const tableOf = Effect.fnUntraced(function* (listed: ReadonlyArray<Listed>, look: Text.Look) {
   const now = yield* Clock.currentTimeMillis
-  const title = ["run", "status", "age", "agent", "turns", "tasks", "cost", "question"]
-  const rows = listed.map(({ agent, costUsd, question, runId, status, tasks, turns, updatedAt }) => [
-    shortened(runId, listed),
-    Text.paint(wordOf(status), tones[status.type], look),
-    ageOf(now - updatedAt),
-    Text.excerpt(agent, 20),
-    String(turns),
-    tasks === null || tasks === 0 ? "" : String(tasks),
-    Text.cost(costUsd ?? undefined).join(""),
-    question ?? "it cannot be read"
-  ])
-  return Text.table([title, ...rows], look)
+  const ids = listed.map(({ runId }) => runId)
+  const columns: ReadonlyArray<Column<Listed>> = [
+    { title: "run", cell: ({ runId }) => shortened(runId, ids) },
+    { title: "status", cell: ({ status }) => wordOf(status), tone: ({ status }) => tones[status.type] },
+    { title: "age", cell: ({ updatedAt }) => ageOf(now - updatedAt), rank: 1 },
+    { title: "agent", cell: ({ agent }) => Text.excerpt(agent, 20), rank: 2 },
+    { title: "turns", cell: ({ turns }) => String(turns), rank: 4 },
+    { title: "tasks", cell: ({ tasks }) => (tasks === null || tasks === 0 ? "" : String(tasks)), rank: 5 },
+    { title: "cost", cell: ({ costUsd }) => Text.cost(costUsd ?? undefined).join(""), rank: 3 },
+    { title: "question", cell: ({ question }) => question ?? "it cannot be read", least: 24 }
+  ]
+  return table(columns, listed, look)
 })
 
 /** Returns the status of a run in words. */
@@ -105,14 +106,6 @@ const tones: { readonly [type in Runs.RunStatus["type"]]: Text.Tone } = {
   completed: "good",
   no_answer: "warning",
   failed: "bad"
-}
-
-/** Returns the shortest beginning of an id that distinguishes these runs, of at least 12 characters. */
-const shortened = (id: string, among: ReadonlyArray<Runs.RunHead>): string => {
-  let length = 12
-  const others = among.filter(({ runId }) => runId !== id)
-  while (length < id.length && others.some(({ runId }) => runId.startsWith(id.slice(0, length)))) length++
-  return Text.flat(id.slice(0, length))
 }
 
 /** Formats an age: `40 s`, `5 min`, `3 h`, `12 d`. */

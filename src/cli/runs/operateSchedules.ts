@@ -10,6 +10,7 @@ import type { ListFlags, OneFlags, PauseFlags } from "../commands/schedulesFlags
 import { asFailure } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
+import { type Column, table } from "../table.ts"
 import * as Text from "../terminalText.ts"
 import { ageOf } from "./listRuns.ts"
 
@@ -20,23 +21,23 @@ export const list = Effect.fnUntraced(function* ({ agentName, json, store, tenan
   const all = yield* onStore(store, Schedules.list({ agent: agentName, tenant }))
   if (json) return screen.out(all.map((schedule) => `${Text.json(schedule)}\n`).join(""))
   if (all.length === 0) return screen.progress("no schedules found\n")
-  const title = ["schedule", "agent", "times", "next", "last run", "age"]
-  const rows = all.map((schedule) => {
-    const { agent, cron, last, name, timeZone } = schedule
-    return [
-      Text.excerpt(name, 32),
-      Text.excerpt(agent, 20),
-      Text.excerpt(timeZone === undefined ? cron : `${cron} ${timeZone}`, 40),
-      nextOf(schedule),
-      last?.status.type ?? "",
-      last === undefined ? "" : ageOf(now - last.createdAt)
-    ]
-  })
-  screen.out(Text.table([title, ...rows], screen))
+  const columns: ReadonlyArray<Column<Schedules.Schedule>> = [
+    { title: "schedule", cell: ({ name }) => name, least: 12 },
+    { title: "agent", cell: ({ agent }) => Text.excerpt(agent, 20), rank: 2 },
+    {
+      title: "times",
+      cell: ({ cron, timeZone }) => (timeZone === undefined ? cron : `${cron} ${timeZone}`),
+      least: 10
+    },
+    { title: "next", cell: nextOf, least: 10 },
+    { title: "last run", cell: ({ last }) => last?.status.type ?? "", rank: 3 },
+    { title: "age", cell: ({ last }) => (last === undefined ? "" : ageOf(now - last.createdAt)), rank: 4 }
+  ]
+  screen.out(table(columns, all, screen))
 })
 
 const nextOf = ({ next, paused }: Schedules.Schedule): string => {
-  if (paused !== undefined) return Text.excerpt(["paused", paused.by, paused.reason].filter(Boolean).join(": "), 40)
+  if (paused !== undefined) return ["paused", paused.by, paused.reason].filter(Boolean).join(": ")
   return next === undefined ? "never" : new Date(next).toISOString().replace(/:00\.000Z$/, "Z")
 }
 

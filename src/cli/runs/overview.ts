@@ -9,7 +9,9 @@ import type { OpsFlags } from "../commands/opsFlags.ts"
 import { asFailure, usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
+import { type Column, table } from "../table.ts"
 import * as Text from "../terminalText.ts"
+import { shortened } from "./findRun.ts"
 import { ageOf } from "./listRuns.ts"
 
 /** Prints the groups of a store, each as a line or as JSON, or the runs that were offered again. */
@@ -40,15 +42,15 @@ const counted = Effect.fnUntraced(function* (filter: Operations.Filter, json: bo
   const groups = yield* Operations.overview(filter)
   if (json) return screen.out(groups.map((group) => `${Text.json(group)}\n`).join(""))
   if (groups.length === 0) return screen.progress("no run needs anybody\n")
-  const title = ["needs", "runs", "agent", "version", "oldest", "age", "reason"]
-  const rows = groups.map(({ agent, need, oldest, reason = "", runs, since, version = "" }) => [
-    need.replace("_", " "),
-    String(runs),
-    Text.excerpt(agent, 20),
-    Text.excerpt(version, 12),
-    Text.excerpt(oldest, 24),
-    ageOf(now - since),
-    Text.excerpt(reason, 40)
-  ])
-  screen.out(Text.table([title, ...rows], screen))
+  const ids = groups.map(({ oldest }) => oldest)
+  const columns: ReadonlyArray<Column<Operations.Group>> = [
+    { title: "needs", cell: ({ need }) => need.replace("_", " ") },
+    { title: "runs", cell: ({ runs }) => String(runs) },
+    { title: "agent", cell: ({ agent }) => Text.excerpt(agent, 20), rank: 1 },
+    { title: "version", cell: ({ version = "" }) => Text.excerpt(version, 12), rank: 4 },
+    { title: "oldest", cell: ({ oldest }) => shortened(oldest, ids), rank: 3 },
+    { title: "age", cell: ({ since }) => ageOf(now - since), rank: 2 },
+    { title: "reason", cell: ({ reason = "" }) => reason, least: 20 }
+  ]
+  screen.out(table(columns, groups, screen))
 })

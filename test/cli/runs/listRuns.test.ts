@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { shortened } from "../../../src/cli/runs/findRun.ts"
 import { plan } from "../../support/workflow.ts"
 import { final } from "../../support/blocks.ts"
 import { folder } from "../../support/folder.ts"
@@ -13,6 +14,7 @@ const place = Effect.map(folder, (folder) => {
   const script = join(folder, "script.json")
   return {
     folder,
+    env,
     runs: (...args: ReadonlyArray<string>) => kernai(["runs", ...args], { env }),
     ask: (question: string, ...replies: ReadonlyArray<string>) =>
       Effect.suspend(() => {
@@ -37,6 +39,24 @@ describe("kernai runs list", () => {
     })
   )
 
+  it.live("fits terminals of 140, 80 and 40 columns", () =>
+    Effect.gen(function* () {
+      const { ask, env } = yield* place
+      yield* ask(`Where is ${"my order ".repeat(20)}?`, final("Here."))
+      const at = (columns: number) => Effect.map(kernai(["runs", "list"], { env, columns }), ({ out }) => out)
+      assert.match(yield* at(140), /^run +status +age +agent +turns +tasks +cost +question\n/)
+      assert.match(yield* at(80), /^run +status +age +agent +turns +cost +question\n.* Where is my order.*…\n$/)
+      const card = yield* at(40)
+      assert.match(
+        card,
+        /^run_[0-9a-f]{8}\n {2}status completed, age \d+ s, agent agent\n {2}turns 1\n {2}question Where.*…\n$/
+      )
+      for (const columns of [140, 80, 40]) {
+        for (const line of (yield* at(columns)).split("\n")) assert.isAtMost(line.length, columns)
+      }
+    })
+  )
+
   it.live("shows a page, and the command for the next one", () =>
     Effect.gen(function* () {
       const { ask, runs } = yield* place
@@ -55,6 +75,15 @@ describe("kernai runs list", () => {
 })
 
 describe("the id of a run", () => {
+  it("is shortened in lists only if it is random, and as far as it stays distinct", () => {
+    const ids = ["run_0a1b2c3d4e5f6a7b8c9d0e1f", "run_0a1b2c3d4e5f000000000000", "the-order-of-the-fifth-of-july-2"]
+    assert.deepStrictEqual(
+      ids.map((id) => shortened(id, ids)),
+      ["run_0a1b2c3d4e5f6", "run_0a1b2c3d4e5f0", "the-order-of-the-fifth-of-july-2"]
+    )
+    assert.strictEqual(shortened("0191d2f0-3c4e-7a5b-8c6d-7e8f9a0b1c2d", ids), "0191d2f0-3c4")
+  })
+
   it.live("may be shortened to its beginning, with or without run_, or to its end", () =>
     Effect.gen(function* () {
       const { ask, runs } = yield* place
