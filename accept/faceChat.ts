@@ -1,8 +1,9 @@
 /** A person who chats: an answer that is drawn while it streams, and what stays of it; questions that are asked again. */
+import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { enter } from "./faceRuns.ts"
 import type { Office } from "./gallerySite.ts"
-import { picture, verdict } from "./studioBrowser.ts"
+import { picture, shots, verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
 
 const openChat = async (browser: Browser, office: Office): Promise<Page> => {
@@ -34,7 +35,7 @@ const streamed = (browser: Browser, office: Office) =>
     "an answer is drawn as Markdown while it streams, and stays when it is stopped and after a reload",
     async () => {
       const page = await openChat(browser, office)
-      await say(page, "What is stored of a run? Tell it slowly.")
+      await say(page, "What is stored of a run? Tell it at length.")
       const busy = page.locator('[aria-busy="true"]')
       await busy.locator("td", { hasText: "model_completed" }).waitFor()
       await page.getByRole("button", { name: "Stop" }).click()
@@ -144,10 +145,36 @@ const retried = (browser: Browser, office: Office) =>
     return verdict(copied === "The seat is taken.", copied)
   })
 
+const history = (browser: Browser, office: Office) =>
+  attempt("a conversation is found by a later question, and a phone shows the field and its button", async () => {
+    const page = await openChat(browser, office)
+    await page.getByLabel("Search conversations").fill("weather")
+    const hits = page.locator(".chat aside li a")
+    await hits.filter({ hasText: "weather" }).waitFor()
+    await hits.filter({ hasText: "stored" }).first().waitFor({ state: "detached" })
+    await page.getByLabel("Search conversations").fill("stored short")
+    await hits.filter({ hasText: "in short" }).click()
+    await page.locator(".answer table").waitFor()
+    await page.getByLabel("Search conversations").fill("")
+    await picture(page, "face-history")
+    await page.setViewportSize({ width: 380, height: 760 })
+    await page.screenshot({ path: join(shots, "face-history-phone.png") })
+    await page.getByRole("button", { name: "Conversations and settings" }).click()
+    await hits.first().waitFor()
+    await page.screenshot({ path: join(shots, "face-sheet-phone.png") })
+    await page.keyboard.press("Escape")
+    const bottom = (await page.getByRole("button", { name: "Send" }).boundingBox()) ?? { y: Infinity, height: 0 }
+    const asked = await page.locator(".bubble").allTextContents()
+    await page.close()
+    const pass = bottom.y + bottom.height <= 760 && asked.join() === "What is stored of a run, in short?"
+    return verdict(pass, `${asked.join()}; the button ends at ${Math.round(bottom.y + bottom.height)} of 760 pixels`)
+  })
+
 export const chatLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await streamed(browser, office),
   await kept(browser, office),
   await branches(browser, office),
   await written(browser, office),
-  await retried(browser, office)
+  await retried(browser, office),
+  await history(browser, office)
 ]

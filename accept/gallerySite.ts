@@ -46,6 +46,7 @@ const state = RunState.fold(records)
 
 /** Replies of the agent that pays. */
 const coordinate = (question: string, results: number): string => {
+  if (/at length/.test(question)) return final(`${guide}\n\n${"And so on. ".repeat(400)}`)
   if (/stored/.test(question)) return final(guide)
   if (/seats/.test(question)) return results === 0 ? command("book", { seat: "12A" }) : final("The seat is taken.")
   if (results > 0 && !/invoice/.test(question)) return final("That is done.")
@@ -113,7 +114,7 @@ const provider: Provider.ProviderShape = (() => {
       const texts = request.messages.map((message) => Message.text(message)).join("\n")
       const failure = failing.find(([words]) => words.test(texts))
       if (failure !== undefined) return Stream.fail(failure[1])
-      if (/slowly/.test(texts)) return slowest.stream(request)
+      if (/slowly|at length/.test(texts)) return slowest.stream(request)
       return (/invoice/.test(texts) ? slowMock : mock).stream(request)
     }
   }

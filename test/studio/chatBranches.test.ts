@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest"
-import { choose, conversationOf, readChoices, runIdOf, writeChoices } from "../../src/studio/page/chatBranches.ts"
+import {
+  choose,
+  conversationIn,
+  conversationOf,
+  readChoices,
+  runIdOf,
+  writeChoices
+} from "../../src/studio/page/chatBranches.ts"
 
 describe("the branches of a conversation", () => {
   it("names a run by the variants on the way to it, without first ones", () => {
@@ -20,5 +27,6 @@ describe("the branches of a conversation", () => {
 
   it("lists a conversation by its first run alone", () => {
     expect(["chat.c.1", "chat.c.2", "chat.c.1v2.1"].map(conversationOf)).toEqual(["c", undefined, undefined])
+    expect(["chat.c.3v2.4", "chat.c.1", "other.1"].map(conversationIn)).toEqual(["c", "c", undefined])
   })
 })

@@ -2,10 +2,10 @@
 
 import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
+import { readHistory } from "./chatHistory.tsx"
 import { type Exchange, exchanges, isUnderWay, send } from "./chatStore.ts"
 import { Icon } from "./icons.tsx"
 import { attempt, data } from "./pageStore.ts"
-import { readRuns } from "./runsStore.ts"
 
 interface Props {
   readonly agent: string
@@ -39,7 +39,7 @@ export const Composer = ({ agent, conversation }: Props) => {
     const isSent = await attempt(() => send(agent, conversation, written.text, written.files))
     if (!isSent) giveBack([written])
     // The first message adds the conversation to the list.
-    else if (exchanges.value.length === 1) void attempt(readRuns)
+    else if (exchanges.value.length === 1) void attempt(readHistory)
   }
   const giveBack = (all: ReadonlyArray<Written>) => {
     write([...all.map((one) => one.text), text.value].filter((one) => one !== "").join("\n\n"))

@@ -1,12 +1,22 @@
 /** Talks to an agent. */
 
 import { useEffect, useRef } from "preact/hooks"
+import { ChatHistory } from "./chatHistory.tsx"
 import { Composer } from "./chatComposer.tsx"
 import { ChatExchange } from "./chatExchange.tsx"
-import { conversationOf, readChoices } from "./chatBranches.ts"
-import { askInstead, closeConversation, exchanges, isUnderWay, openConversation, send } from "./chatStore.ts"
+import { chatAddress, readChoices } from "./chatBranches.ts"
+import {
+  askInstead,
+  closeConversation,
+  type Exchange,
+  exchanges,
+  isUnderWay,
+  openConversation,
+  send
+} from "./chatStore.ts"
+import { excerpt, wordsOf } from "./format.ts"
+import { Icon } from "./icons.tsx"
 import { attempt, canChange, go, info, place } from "./pageStore.ts"
-import { readRuns, runs } from "./runsStore.ts"
 
 const newId = () => crypto.randomUUID().slice(0, 8)
 
@@ -15,24 +25,31 @@ export const ChatView = ({ agent, conversation }: { agent: string; conversation:
   useEffect(() => {
     if (agent !== "" && conversation === "") go(chatAddress(agent, newId()))
     else if (conversation !== "") void attempt(() => openConversation(conversation, readChoices(line)))
-    void attempt(readRuns)
     return closeConversation
   }, [agent, conversation, line])
   if (info.value.agents.length === 0) return <NoAgent />
   return (
     <div class="chat">
-      <aside aria-label="Conversations">
+      <aside id="conversations" popover="auto" aria-label="Conversations">
         <Settings agent={agent} />
-        <Conversations agent={agent} conversation={conversation} />
+        <button onClick={() => go(chatAddress(agent, newId()))}>New conversation</button>
+        <ChatHistory conversation={conversation} />
       </aside>
       <section aria-label="Chat">
-        <h1 class="unseen">Chat with {agent}</h1>
+        <header>
+          <button class="plain sheet" popovertarget="conversations" aria-label="Conversations and settings">
+            <Icon name="menu" />
+          </button>
+          <h1>{titleOf(exchanges.value[0]) || `Chat with ${agent}`}</h1>
+        </header>
         <Messages agent={agent} conversation={conversation} />
         {canChange.value && <Composer agent={agent} conversation={conversation} />}
       </section>
     </div>
   )
 }
+
+const titleOf = (first: Exchange | undefined): string => excerpt(wordsOf(first?.state.input.at(-1)), 120)
 
 /** The messages. The last line stays in view unless the reader has scrolled up. */
 const Messages = ({ agent, conversation }: { agent: string; conversation: string }) => {
@@ -75,9 +92,6 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
     </div>
   )
 }
-
-const chatAddress = (agent: string, conversation: string) =>
-  `#/chat/${encodeURIComponent(agent)}/${encodeURIComponent(conversation)}`
 
 const NoAgent = () => (
   <div class="empty">
@@ -123,26 +137,3 @@ const Settings = ({ agent }: { agent: string }) => {
     </>
   )
 }
-
-const Conversations = ({ agent, conversation }: { agent: string; conversation: string }) => (
-  <>
-    <button onClick={() => go(chatAddress(agent, newId()))}>new conversation</button>
-    <ul>
-      {runs.value.map((line) => {
-        const id = conversationOf(line.runId)
-        if (id === undefined) return null
-        return (
-          <li key={id}>
-            <a
-              data-row
-              href={chatAddress(line.agent, id)}
-              {...(id === conversation ? { "aria-current": "page" as const } : {})}
-            >
-              {line.words.slice(0, 60) || id}
-            </a>
-          </li>
-        )
-      })}
-    </ul>
-  </>
-)
