@@ -1,11 +1,11 @@
 /**
  * Runners as processes on one PostgreSQL database, and a client in this process.
  */
-import * as PgClient from "@effect/sql-pg/PgClient"
 import { Context, Effect, Layer, Logger, Option, Redacted, Scope, Stream } from "effect"
 import type { Sharding } from "effect/cluster"
 import { type Kernel, RunStore, Skill } from "kernai"
 import { ClusterKernel, ClusterNode } from "kernai/cluster"
+import { PgRunStore } from "kernai/sql"
 import { spawn } from "node:child_process"
 import * as fs from "node:fs"
 import { createServer } from "node:net"
@@ -123,7 +123,7 @@ const clientAt = (url: string, place: Pick<Place, "model" | "turns">) =>
         Skill.dynamic("pay", { description: "", inputSchema: {}, execute: () => Effect.never }),
         provider(place)
       ),
-      PgClient.layer({ url: Redacted.make(url) })
+      PgRunStore.layerSqlClient({ url: Redacted.make(url) })
     ])
   )
 

@@ -4,7 +4,6 @@
  * Its one argument is a `Place` as JSON. It prints `ready` when it is part of the cluster, and SIGTERM ends it. Each call
  * is noted in a ledger before it does anything; a resume learns from it which calls in flight were entered.
  */
-import * as PgClient from "@effect/sql-pg/PgClient"
 import { Cause, Effect, Exit, Layer, Logger, Redacted, Schedule, Stream } from "effect"
 import {
   Agent,
@@ -147,7 +146,7 @@ const runner = (place: Place) =>
         joinDelay: 500
       })
     ]),
-    Layer.provide(PgClient.layer({ url: Redacted.make(place.url) }))
+    Layer.provide(PgRunStore.layerSqlClient({ url: Redacted.make(place.url) }))
   )
 
 if (import.meta.filename === process.argv[1]) {

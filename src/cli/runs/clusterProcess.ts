@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as RunWorker from "../../RunWorker.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
-import { withPassword } from "../../sql/PgRunStore.ts"
+import * as PgRunStore from "../../sql/PgRunStore.ts"
 import type { WorkerFlags } from "../commands/workerFlags.ts"
 import { orUsage } from "../exit.ts"
 import { Screen } from "../screen.ts"
@@ -22,14 +22,12 @@ export const serve = Effect.fnUntraced(function* (
 ) {
   const screen = yield* Screen
   const { ClusterKernel, ClusterNode } = yield* Effect.promise(() => import("../../cluster/index.ts"))
-  const PgClient = yield* Effect.promise(() => import("@effect/sql-pg/PgClient"))
-  const url = yield* withPassword(Redacted.make(store.slice("pg:".length)))
   const { agents, onRun, resume } = settings
   const groups = [...new Set(["default", shardGroup])]
   const node = ClusterNode.layer({ host, port, groups, takes: [shardGroup] })
   const runner = ClusterKernel.layer({ agents, onRun, resume }).pipe(
     Layer.provide(node),
-    Layer.provide(PgClient.layer({ url, applicationName: "kernai" }))
+    Layer.provide(PgRunStore.layerSqlClient({ url: Redacted.make(store.slice("pg:".length)) }))
   )
   const ready = Layer.effectDiscard(
     Effect.sync(() => screen.progress(`a runner of the cluster at ${Text.excerpt(host, 80)}:${port}\n`))

@@ -2,7 +2,8 @@
  * Brings the run of a message to rest, on the runner that received it or on one that has its agent.
  *
  * The reply is sent when the run is at rest in the store. A message for later is sent first if the run is to be retried,
- * if its questions have a deadline, or if the runner cannot continue it, so that a run which waits holds no place. A run whose agent no runner has is left in the queue, with the reason.
+ * if its questions have a deadline, or if the runner cannot continue it, so that a run which waits holds no place. A run
+ * whose agent no runner has is left in the queue, with the reason.
  */
 
 import * as Clock from "effect/Clock"
