@@ -15,7 +15,6 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import type * as Scope from "effect/Scope"
@@ -25,6 +24,7 @@ import type { Agent } from "./Agent.ts"
 import * as Histories from "./ChatHistory.ts"
 import * as Team from "./internal/agent/team.ts"
 import { lend, storeMedia } from "./internal/chat/conversation.ts"
+import { isSame } from "./internal/words/messageFacts.ts"
 import { perObject } from "./kit/perObject.ts"
 import * as EmbeddedMedia from "./store-kit/EmbeddedMedia.ts"
 import * as KeptSummary from "./internal/prompt/keptSummary.ts"
@@ -236,7 +236,7 @@ const startTalk = Effect.fnUntraced(function* (talk: Talk, input: Input) {
   if (media !== undefined) yield* Effect.ignore(media.admit(listOf(input)))
   const known = KeptSummary.forRun(before)
   if ((yield* history.size) !== before.length) return yield* storeMedia(known, media)
-  const same = before.findLastIndex((other) => Equal.equals(other, message))
+  const same = before.findLastIndex((other) => isSame(other, message))
   const at = same === -1 ? before.findLastIndex((other) => other.role === "user") : same
   return yield* storeMedia(at === -1 ? known : known.toSpliced(at, 1), media)
 })
@@ -248,7 +248,7 @@ const endTalk = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, StoreError> {
   const { built, history, media } = talk
   const [asked, ...said] = yield* embedded(messages, media)
-  const isAsked = (message: Message) => Equal.equals(message, asked)
+  const isAsked = (message: Message) => isSame(message, asked)
   let unsaid: ReadonlyArray<Message> = said
   // A long history is read only if something was added after the user's message.
   if (!(yield* history.last(1)).some(isAsked)) {
@@ -272,8 +272,8 @@ const unsaidOf = (
   asked: Message | undefined,
   said: ReadonlyArray<Message>
 ): ReadonlyArray<Message> => {
-  const known = history.slice(history.findLastIndex((message) => Equal.equals(message, asked)) + 1)
-  const same = said.findIndex((message, index) => !Equal.equals(message, known[index]))
+  const known = history.slice(history.findLastIndex((message) => isSame(message, asked)) + 1)
+  const same = said.findIndex((message, index) => !isSame(message, known[index]))
   if (same === -1) return []
   if (same === known.length || said[same]?.role === "assistant") return said.slice(same)
   return said.slice(

@@ -45,7 +45,8 @@ export class Growing<out A> {
 
   /** Returns whether this list extends `before`. False if that cannot be decided without comparing items. */
   grewFrom(before: Growing<A>): boolean {
-    return this === before || (this.#added === before.#added && before.length <= this.length)
+    const isLater = this.#added === before.#added || (before.#added.length === 0 && this.#first === before.#first)
+    return isLater && before.length <= this.length
   }
 
   last(): A | undefined {
@@ -63,9 +64,10 @@ export class Growing<out A> {
   append(items: ReadonlyArray<A>): Growing<A> {
     if (items.length === 0) return this
     const isNewest = this.#first.length + this.#added.length === this.length
-    const added = isNewest ? this.#added : this.#own().slice()
-    for (const item of items) added.push(item)
-    return new Growing(this.#first, added)
+    // An array that is pushed to has room for 17 items, so a list to which little is added gets one of its size.
+    if (!isNewest || this.#added.length === 0) return new Growing(this.#first, this.#own().concat(items))
+    for (const item of items) this.#added.push(item)
+    return new Growing(this.#first, this.#added)
   }
 
   /** Returns the added items of this version. */

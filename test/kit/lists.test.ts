@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { Growing } from "../../src/kit/lists.ts"
+import { bytesEach } from "../support/heap.ts"
 
 describe("Growing", () => {
   it("adds to a list without reading the items that it began with", () => {
@@ -20,6 +21,14 @@ describe("Growing", () => {
     const longer = first.append(["b"])
     assert.isTrue(longer.grewFrom(first))
     assert.isFalse(first.append(["c"]).grewFrom(longer))
+  })
+
+  it("takes no room for more items than one to which one item was added", () => {
+    const first = Growing.of<number>([])
+    assert.isBelow(
+      bytesEach(20_000, (index) => first.append([index])),
+      150
+    )
   })
 
   it.prop(

@@ -9,7 +9,6 @@
  */
 
 import * as Effect from "effect/Effect"
-import * as Equal from "effect/Equal"
 import * as Contents from "../../Content.ts"
 import type { Content } from "../../Content.ts"
 import { ContextWindowExceeded } from "../../KernelError.ts"
@@ -18,6 +17,7 @@ import type { Message } from "../../Message.ts"
 import type { Expense } from "../../Usage.ts"
 import { logIgnored } from "../../kit/foreignCode.ts"
 import { deep } from "../../kit/redact.ts"
+import { isSame } from "../words/messageFacts.ts"
 import * as KeptSummary from "./keptSummary.ts"
 import { isNote, noteOf, noteTokens, removedOf, summaryIn } from "./keptSummary.ts"
 import type { Compaction, Prompt, PromptContext } from "./promptTypes.ts"
@@ -178,9 +178,7 @@ const summaryTokens = 1_000
 
 /** Returns the message of a conversation that equals this one, which may have been copied or read from a journal. */
 const among = (messages: ReadonlyArray<Message>, message: Message | undefined): Message | undefined =>
-  message === undefined || messages.includes(message)
-    ? message
-    : messages.findLast((other) => Equal.equals(other, message))
+  message === undefined || messages.includes(message) ? message : messages.findLast((other) => isSame(other, message))
 
 const sum = (numbers: ReadonlyArray<number>): number => numbers.reduce((total, number) => total + number, 0)
 

@@ -4,6 +4,8 @@
  * A conversation gives all its messages to each of its runs, so only new messages are read.
  */
 
+import * as Arr from "effect/Array"
+import * as Equal from "effect/Equal"
 import type { Content } from "../../Content.ts"
 import * as Contents from "../../Content.ts"
 import type { Message } from "../../Message.ts"
@@ -53,6 +55,16 @@ const read = (message: Message): MessageFacts => {
 
 /** The facts about messages, which are immutable, and about lists made here. */
 const known = new WeakMap<Message | ReadonlyArray<Message>, MessageFacts>()
+
+/** Returns whether two messages are equal. `Equal` would keep an entry for each pair, which texts do not need. */
+export const isSame = (one: Message, other: Message | undefined): boolean =>
+  one === other ||
+  (other !== undefined && isBare(one) && isBare(other)
+    ? one.role === other.role && Arr.makeEquivalence(isSameText)(one.content, other.content)
+    : Equal.equals(one, other))
+
+const isSameText = (one: Content, other: Content): boolean =>
+  one.type === "text" && other.type === "text" && one.text === other.text
 
 /** Returns whether a message, which may come from outside, has only a role and texts. */
 const isBare = ({ content, metadata, name, role }: Message): boolean =>
