@@ -2,7 +2,7 @@
  * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, sizes, and the pictures of
  * `docs/gallery`.
  *
- * `KERNAI_FACE=runs`, `run`, `failures`, `operate`, `people`, `evaluate`, `counts`, `chat` or `axe` runs only these walks.
+ * `KERNAI_FACE=runs`, `run`, `failures`, `operate`, `people`, `evaluate`, `counts`, `chat`, `phone` or `axe` runs only these walks.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
@@ -15,6 +15,7 @@ import { evaluateLines } from "./faceEvaluate.ts"
 import { failureLines } from "./faceFailures.ts"
 import { operateLines } from "./faceOperate.ts"
 import { peopleLines } from "./facePeople.ts"
+import { phoneLines } from "./facePhone.ts"
 import { runLines } from "./faceRun.ts"
 import { runsLines } from "./faceRuns.ts"
 import { pictures } from "./gallery.ts"
@@ -56,6 +57,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
         ...(wanted("people") ? await peopleLines(browser, office) : []),
         ...(wanted("evaluate") ? await evaluateLines(browser, office) : []),
         ...(wanted("chat") ? await chatLines(browser, office) : []),
+        ...(wanted("phone") ? await phoneLines(browser, office) : []),
         ...(wanted("axe") ? await axeLines(browser, office) : [])
       ])
     )

@@ -39,8 +39,8 @@ export const axeLines = async (browser: Browser, office: Office): Promise<Readon
       for (const { address, key, link, name } of shots) {
         await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
         await page.waitForTimeout(400)
-        await page.locator(".skeleton").waitFor({ state: "detached" })
         if (link !== undefined) await page.locator(link).first().click()
+        await page.locator(".skeleton").waitFor({ state: "detached" })
         if (key !== undefined) await page.keyboard.press(key)
         const { violations }: Found = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
         if (key !== undefined) await page.keyboard.press("Escape")

@@ -8,7 +8,7 @@ import { type Piece, wordDifferences } from "./wordDifferences.ts"
 import { excerpt, wordsOf } from "./format.ts"
 import { attempt, runAddress } from "./pageStore.ts"
 import { readState } from "./readState.ts"
-import { Skeleton } from "./skeleton.tsx"
+import { SkeletonScreen } from "./skeleton.tsx"
 
 interface Props {
   readonly left: string
@@ -22,7 +22,7 @@ export const CompareView = ({ left, right }: Props) => {
   const states = useSignal<ReadonlyArray<RunState>>([])
   useEffect(() => void attempt(async () => (states.value = await Promise.all([left, right].map(readState)))), [])
   const [ours, theirs] = states.value
-  if (ours === undefined || theirs === undefined) return <Skeleton label="reading both runs" />
+  if (ours === undefined || theirs === undefined) return <SkeletonScreen title="Compare" label="reading both runs" />
   return (
     <section class="screen compare" aria-label="Compare">
       <header>

@@ -7,13 +7,13 @@ import type { DataSet, Score } from "../internal/keptLines.ts"
 import { DataSets, Scores } from "./collected.tsx"
 import { ago, cost, duration } from "./format.ts"
 import { attempt, data } from "./pageStore.ts"
-import { Skeleton } from "./skeleton.tsx"
+import { SkeletonScreen } from "./skeleton.tsx"
 import { StatusChip } from "./status.tsx"
 
 export const EvaluateView = () => {
   const known = useSignal<Known | undefined>(undefined)
   useEffect(() => void attempt(async () => (known.value = await read())), [])
-  if (known.value === undefined) return <Skeleton label="reading the reports" />
+  if (known.value === undefined) return <SkeletonScreen title="Evaluate" label="reading the reports" />
   const { experiments, scores, sets } = known.value
   const names = [...new Set(experiments.map(({ name }) => name))]
   return (

@@ -6,14 +6,14 @@ import type { Attempt, Case, ExperimentReport } from "../internal/experiments.ts
 import { Gate, percent } from "./evaluateView.tsx"
 import { counted, duration, json } from "./format.ts"
 import { attempt, data, place, setQuery } from "./pageStore.ts"
-import { Skeleton } from "./skeleton.tsx"
+import { SkeletonScreen } from "./skeleton.tsx"
 import { StatusShape } from "./status.tsx"
 
 export const ExperimentView = ({ file }: { file: string }) => {
   const report = useSignal<ExperimentReport | undefined>(undefined)
   useEffect(() => void attempt(async () => (report.value = await data().experiment(file))), [])
   const found = report.value
-  if (found === undefined) return <Skeleton label="reading the report" />
+  if (found === undefined) return <SkeletonScreen title="Experiment" label="reading the report" />
   const isAll = place.value.query.get("show") === "all"
   const failing = found.cases.filter((one) => !isPassed(one))
   const cases = isAll ? [...failing, ...found.cases.filter(isPassed)] : failing

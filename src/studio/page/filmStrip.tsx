@@ -37,6 +37,7 @@ export const FilmStrip = () => {
         {[1, 4, 16].map((speed) => (
           <button
             key={speed}
+            class={speed === 1 ? "" : "faster"}
             aria-pressed={playing.value === speed}
             onClick={() => (playing.value = playing.value === speed ? 0 : speed)}
           >

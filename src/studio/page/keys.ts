@@ -22,7 +22,7 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["x", "select the run of the row"],
   ["u", "take the answer back"],
   ["f s", "fork, cancel"],
-  ["g o, g r, g a, g c, g e, g s", "overview, runs, approvals, chat, evaluate, scenarios"],
+  ["g + o r a c p e s", "overview, runs, approvals, chat, operate, evaluate, scenarios"],
   ["y", "copy the address"],
   ["?", "this list"]
 ]
@@ -58,6 +58,7 @@ const going: Actions = {
   r: go("#/"),
   a: go("#/questions"),
   c: go("#/chat/"),
+  p: go("#/operate"),
   e: go("#/evaluate"),
   s: go("#/scenarios")
 }

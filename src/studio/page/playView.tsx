@@ -9,7 +9,7 @@ import type { Journal } from "./journal.ts"
 import { attempt, data, place, runAddress, setQuery } from "./pageStore.ts"
 import { Outcomes } from "./playOutcomes.tsx"
 import { readJournal } from "./readState.ts"
-import { Skeleton } from "./skeleton.tsx"
+import { SkeletonScreen } from "./skeleton.tsx"
 
 /** Returns the address of the playground of the last turn up to a revision. */
 export const playAddress = (runId: string, revision: number): string =>
@@ -19,7 +19,7 @@ export const PlayView = ({ runId }: { runId: string }) => {
   const journal = useSignal<Journal | undefined>(undefined)
   const played = useSignal<ReadonlyArray<string>>([])
   useEffect(() => void attempt(async () => (journal.value = await readJournal(runId))), [])
-  if (journal.value === undefined) return <Skeleton label="reading the journal" />
+  if (journal.value === undefined) return <SkeletonScreen title="Playground" label="reading the journal" />
   const turns = journal.value.rows.flatMap(({ event, revision }) => (event?.type === "turn_prepared" ? [revision] : []))
   const asked = Number(place.value.query.get("rev") ?? Infinity)
   const revision = turns.findLast((turn) => turn <= asked) ?? turns[0]

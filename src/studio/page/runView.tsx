@@ -7,20 +7,23 @@ import { closeRun, openRun, problem, revision, run, said, state } from "./openRu
 import { setQuery, tab, tabs } from "./pageStore.ts"
 import { QuestionCard } from "./questionCard.tsx"
 import { RunHeading } from "./runHeading.tsx"
-import { Skeleton } from "./skeleton.tsx"
+import { SkeletonScreen } from "./skeleton.tsx"
 import { TabBody } from "./tabBody.tsx"
 import { TreePanel } from "./treePanel.tsx"
 
 export const RunView = ({ runId }: { runId: string }) => {
   useEffect(() => void openRun(runId), [runId])
   useEffect(() => closeRun, [])
-  if (problem.value !== "") return <p class="empty error">{problem.value}</p>
-  if (run.value === undefined || state.value === undefined) {
+  if (problem.value !== "") {
     return (
-      <div class="run">
-        <Skeleton label="reading the journal" />
+      <div class="empty">
+        <h1>Run</h1>
+        <p class="error">{problem.value}</p>
       </div>
     )
+  }
+  if (run.value === undefined || state.value === undefined) {
+    return <SkeletonScreen title="Run" label="reading the journal" />
   }
   return (
     <div class="run">

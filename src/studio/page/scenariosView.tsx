@@ -5,14 +5,14 @@ import { useEffect } from "preact/hooks"
 import type { Cell, MatrixReport } from "../internal/matrixReports.ts"
 import { cost, counted, duration, excerpt } from "./format.ts"
 import { attempt, data, runAddress } from "./pageStore.ts"
-import { Skeleton } from "./skeleton.tsx"
+import { SkeletonScreen } from "./skeleton.tsx"
 import { StatusShape } from "./status.tsx"
 
 export const ScenariosView = () => {
   const reports = useSignal<ReadonlyArray<MatrixReport> | undefined>(undefined)
   const chosen = useSignal(0)
   useEffect(() => void attempt(async () => (reports.value = await data().scenarios())), [])
-  if (reports.value === undefined) return <Skeleton label="reading the reports" />
+  if (reports.value === undefined) return <SkeletonScreen title="Scenarios" label="reading the reports" />
   const report = reports.value[chosen.value]
   if (report === undefined) return <NoReport />
   return (

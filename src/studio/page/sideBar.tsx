@@ -41,17 +41,18 @@ export const SideBar = () => {
     <header class="side">
       <div class="brand">
         <i />
-        kernai
+        <span class="words">kernai</span>
       </div>
       <nav aria-label="Screens">
         {items().map(({ address, icon, name, screens }) => (
           <a
             key={name}
             href={address}
+            title={name}
             {...(screens.includes(place.value.screen) ? { "aria-current": "page" as const } : {})}
           >
             <Icon name={icon} />
-            {name}
+            <span class="words">{name}</span>
             {name === "Approvals" && waits > 0 && <span class="badge waiting">{waits}</span>}
           </a>
         ))}
@@ -74,18 +75,17 @@ const stateOfPage = (): string => {
 
 const icons = { system: "monitor", light: "sun", dark: "moon" } as const
 
-const ThemeSwitch = () => (
-  <div class="segments" role="group" aria-label="Theme">
-    {themes.map((name) => (
-      <button
-        key={name}
-        aria-label={`${name} theme`}
-        title={`${name} theme`}
-        aria-pressed={theme.value === name}
-        onClick={() => setTheme(name)}
-      >
-        <Icon name={icons[name]} />
-      </button>
-    ))}
-  </div>
-)
+/** The theme, and the button that takes the next one. */
+const ThemeSwitch = () => {
+  const next = themes[(themes.indexOf(theme.value) + 1) % themes.length] ?? "system"
+  return (
+    <button
+      class="plain"
+      aria-label={`Theme: ${theme.value}`}
+      title={`Theme: ${theme.value}`}
+      onClick={() => setTheme(next)}
+    >
+      <Icon name={icons[theme.value]} />
+    </button>
+  )
+}

@@ -8,3 +8,13 @@ export const Skeleton = ({ label }: { label: string }) => (
     <i />
   </div>
 )
+
+/** A screen of which only the title is known yet. */
+export const SkeletonScreen = ({ label, title }: { label: string; title: string }) => (
+  <section class="screen" aria-label={title}>
+    <header>
+      <h1>{title}</h1>
+    </header>
+    <Skeleton label={label} />
+  </section>
+)
