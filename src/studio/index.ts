@@ -6,4 +6,5 @@
 
 export * as FailureCause from "./FailureCause.ts"
 export * as RunExport from "./RunExport.ts"
+export * as RunTree from "./RunTree.ts"
 export * as Studio from "./Studio.ts"

@@ -471,7 +471,7 @@ describe("a stored run", () => {
       const whole = yield* kernai(["runs", "show", runId, ...store])
       assert.match(
         whole.out,
-        /\nstatus {4}completed: model_done\n[^]*\nquestion {2}Hello\nturn 1 .*: prose\n\nDone\.\n$/
+        /\nstatus {4}completed: model_done\n[^]*\nquestion {2}Hello\n\nagent [^]*\n\nturn 1 .*: prose\n\nDone\.\n$/
       )
       for (const revision of ["0", "8"]) {
         const beyond = yield* kernai(["runs", "fork", runId, "--revision", revision, ...store])

@@ -13,11 +13,11 @@ import {
   Skill,
   SkillRegistry
 } from "kernai"
+import { RunTree } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
 import { Journal } from "../../src/studio/page/journal.ts"
 import { readReply } from "../../src/studio/page/readReply.ts"
 import { spansOf, stripsOf } from "../../src/studio/page/rows.ts"
-import { treeOf } from "../../src/studio/page/tree.ts"
 import { command, final } from "../support/blocks.ts"
 import { times } from "../support/longRun.ts"
 
@@ -130,7 +130,10 @@ describe("Journal", () => {
     Effect.gen(function* () {
       const records = yield* recorded(command("look", { at: "taken" }), final("Sorry."))
       const { rows } = journalOf(records)
-      const [turn, call] = treeOf(rows, Infinity)
+      const line = { runId: "r", agent: "clerk", createdAt: 0, updatedAt: 1, turns: 2 }
+      const head = { ...line, parentRunId: undefined, status: { type: "completed" } }
+      const known = new Map([["r", { line: head, records, upTo: Infinity }]])
+      const [, turn, call] = RunTree.linesOf("r", known)
       assert.deepInclude(turn, { kind: "turn", status: "ok", errors: 1 })
       assert.deepInclude(call, { label: "look", status: "error" })
       assert.include(call?.error, "seat taken")

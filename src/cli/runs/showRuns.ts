@@ -1,16 +1,18 @@
 /** Shows one stored run: its question, its turns and calls, their answers, and the calls it waits for. */
 
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
 import { causeOf } from "../../studio/FailureCause.ts"
+import { type Known, linesOf } from "../../studio/RunTree.ts"
 import { plain } from "../../kit/json.ts"
 import * as Kernel from "../../Kernel.ts"
-import type { Answer, RunState } from "../../RunState.ts"
+import type { Answer, RunRecord, RunState } from "../../RunState.ts"
 import * as RunStates from "../../RunState.ts"
-import { isPoisoned, recordsOf, RunStore, type RunStatus } from "../../RunStore.ts"
+import { isPoisoned, recordsOf, type RunHead, RunStore, type RunStatus } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import type { FollowFlags, ShowFlags } from "../commands/runsFlags.ts"
 import { RunLines } from "../runLines.ts"
@@ -18,6 +20,7 @@ import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import { inStore } from "./findRun.ts"
 import { questionOf } from "./listRuns.ts"
+import { drawTree } from "./waterfall.ts"
 
 const timeOf = (at: number): string => {
   const date = new Date(at)
@@ -31,9 +34,11 @@ export const show = Effect.fnUntraced(function* (options: ShowFlags) {
     Effect.gen(function* () {
       const runs = yield* RunStore
       const { head, state } = Option.getOrThrow(Option.all({ state: yield* runs.load(id), head: yield* runs.head(id) }))
-      const answers = (yield* recordsOf(id)).flatMap(({ delta }) => delta.answers ?? [])
+      const records = yield* recordsOf(id)
+      const answers = records.flatMap(({ delta }) => delta.answers ?? [])
       if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status, answers }))}\n`)
-      screen.out(`${headOf(state, head.status).join("\n")}\n${turnsOf(state, answers)}`)
+      screen.out(`${headOf(state, head.status).join("\n")}\n\n${yield* treeOf(head, records, screen)}\n`)
+      screen.out(turnsOf(state, answers))
       for (const { callId, input, name, reason } of yield* Session.questions(id)) {
         const question = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
         screen.out(`? ${Text.flat(callId)}: ${question}\n${inFull(input)}`)
@@ -45,6 +50,23 @@ export const show = Effect.fnUntraced(function* (options: ShowFlags) {
       if (state.status.type === "completed") screen.out(`\n${Text.paragraph((RunStates.answer(state) ?? "").trim())}`)
     })
   )
+})
+
+/** Draws the run and the runs below it, whose records these are. */
+const treeOf = Effect.fnUntraced(function* (
+  { rootRunId, runId }: RunHead,
+  records: ReadonlyArray<RunRecord>,
+  look: Text.Look
+) {
+  const journals = Map.groupBy(records, ({ runId }) => runId)
+  const heads = yield* RunStore.use((store) => store.list({ rootRunId, order: "oldest" }))
+  const runs = new Map<string, Known>()
+  for (const line of heads) {
+    const records = journals.get(line.runId)
+    if (records !== undefined) runs.set(line.runId, { line, records, upTo: Infinity })
+  }
+  const lines = drawTree(linesOf(runId, runs), yield* Clock.currentTimeMillis, look)
+  return lines.map((line) => `${line}\n`).join("")
 })
 
 const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {

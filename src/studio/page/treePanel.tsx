@@ -1,14 +1,13 @@
 /** One tree over all agents, turns and calls, with their times on a common axis. Only visible rows are in the document. */
 
+import type { Bar, Line } from "../RunTree.ts"
 import { duration } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { run, setRevision } from "./openRun.ts"
 import { go, runAddress } from "./pageStore.ts"
 import { StatusShape } from "./status.tsx"
-import type { Bar } from "./tree.ts"
 import { axis, folded, openTree, selectedLine, setFolded, shownTime } from "./treeStore.ts"
 import { VirtualRows } from "./virtualRows.tsx"
-import type { Line } from "./waterfall.ts"
 
 export const TreePanel = () => (
   <aside class="tree" aria-label="Tree">

@@ -2,10 +2,10 @@
 
 import { computed, signal } from "@preact/signals"
 import { statusOf } from "../../store-kit/StoreRules.ts"
+import { axisOf, type Known, type Line, linesOf } from "../RunTree.ts"
 import { family } from "./familyRuns.ts"
 import type { Journal } from "./journal.ts"
 import { isLive, revision, run } from "./openRun.ts"
-import { axisOf, type Known, type Line, linesOf } from "./waterfall.ts"
 
 /** The folded lines, by key. */
 export const folded = signal<ReadonlySet<string>>(new Set())
@@ -16,13 +16,13 @@ const knownRuns = (at: number): ReadonlyMap<string, Known> => {
   const runs = new Map<string, Known>()
   for (const line of family.value.lines) {
     const journal = family.value.journals.get(line.runId)
-    if (line.createdAt <= at) runs.set(line.runId, { line, rows: journal?.rows ?? [], upTo: upToOf(journal, at) })
+    if (line.createdAt <= at) runs.set(line.runId, { line, records: journal?.records ?? [], upTo: upToOf(journal, at) })
   }
   const state = open?.journal.stateAt(at === Infinity ? Infinity : revision.value)
   if (open === undefined || state === undefined) return runs
   const line = { ...state, turns: state.turns.length, status: statusOf(state.status) }
   const upTo = at === Infinity ? Infinity : revision.value
-  return runs.set(open.runId, { line, rows: open.journal.rows, upTo })
+  return runs.set(open.runId, { line, records: open.journal.records, upTo })
 }
 
 const upToOf = (journal: Journal | undefined, at: number): number => {

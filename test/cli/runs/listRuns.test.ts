@@ -74,6 +74,22 @@ describe("kernai runs list", () => {
   )
 })
 
+describe("kernai runs show", () => {
+  it.live("draws the run and its tasks as one tree with their times", () =>
+    Effect.gen(function* () {
+      const { ask, runs } = yield* place
+      const id = yield* ask("Hello", plan(["a", "b"]), final("A and B."))
+      const { out } = yield* runs("show", id)
+      const tree = out.slice(out.indexOf("\n\n") + 2, out.lastIndexOf("\n\nturn 1"))
+      assert.deepStrictEqual(
+        tree.split("\n").map((line) => /^[│├└─ ]*(\w+(?: \d)?)/.exec(line)?.[1]),
+        ["agent", "turn 1", "agent", "turn 1", "turn 2", "agent", "turn 1", "turn 2", "turn 2", undefined]
+      )
+      assert.match(tree, /\n├─ turn 1 · scripted +\S+ ms {2} *█+\n│ {2}├─ agent +\S+ ms {2} *─+\n│ {2}│ {2}├─ turn 1/)
+    })
+  )
+})
+
 describe("the id of a run", () => {
   it("is shortened in lists only if it is random, and as far as it stays distinct", () => {
     const ids = ["run_0a1b2c3d4e5f6a7b8c9d0e1f", "run_0a1b2c3d4e5f000000000000", "the-order-of-the-fifth-of-july-2"]

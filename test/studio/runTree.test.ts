@@ -2,9 +2,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { Agent, Kernel, MediaStore, Program, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import { RunTree } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
-import { rowsOf } from "../../src/studio/page/rows.ts"
-import { axisOf, type Known, linesOf } from "../../src/studio/page/waterfall.ts"
 import { command, final } from "../support/blocks.ts"
 import { call, native, voices } from "../support/team.ts"
 
@@ -35,10 +34,10 @@ const knownRuns = Effect.flatMap(Kernel.run(clerk, "Is a seat free?"), ({ runId 
 
 const readRuns = Effect.fnUntraced(function* (runId: string) {
   const store = yield* RunStore.RunStore
-  const runs = new Map<string, Known>()
+  const runs = new Map<string, RunTree.Known>()
   for (const line of yield* store.list({ rootRunId: runId })) {
     const records = yield* Stream.runCollect(store.read(line.runId))
-    runs.set(line.runId, { line, rows: records.flatMap(rowsOf), upTo: Infinity })
+    runs.set(line.runId, { line, records, upTo: Infinity })
   }
   return { runId, runs }
 })
@@ -48,7 +47,7 @@ describe("the tree over all agents", () => {
     Effect.gen(function* () {
       const { runId, runs } = yield* knownRuns
       assert.deepStrictEqual(
-        linesOf(runId, runs).map(({ kind, label, level, status }) => [level, kind, label, status]),
+        RunTree.linesOf(runId, runs).map(({ kind, label, level, status }) => [level, kind, label, status]),
         [
           [1, "run", "clerk", "completed"],
           [2, "turn", "turn 1 · scripted", "ok"],
@@ -70,7 +69,7 @@ describe("the tree over all agents", () => {
       yield* Effect.flip(Kernel.run(lead, "go", { runId: "run", provider }))
       const { runId, runs } = yield* readRuns("run")
       assert.deepStrictEqual(
-        linesOf(runId, runs).map(({ label, level, status }) => [level, label, status]),
+        RunTree.linesOf(runId, runs).map(({ label, level, status }) => [level, label, status]),
         [
           [1, "lead", "waiting"],
           [2, "turn 1 · lead", "ok"],
@@ -87,9 +86,12 @@ describe("the tree over all agents", () => {
     Effect.gen(function* () {
       const { runId, runs } = yield* knownRuns
       const early = new Map(
-        Array.from(runs, ([id, known]) => [id, id === runId ? { ...known, upTo: 4 } : { ...known, rows: [] }] as const)
+        Array.from(
+          runs,
+          ([id, known]) => [id, id === runId ? { ...known, upTo: 4 } : { ...known, records: [] }] as const
+        )
       )
-      const lines = linesOf(runId, early)
+      const lines = RunTree.linesOf(runId, early)
       assert.deepStrictEqual(
         lines.map(({ label, level }) => [level, label]),
         [
@@ -104,7 +106,7 @@ describe("the tree over all agents", () => {
 
 describe("the time axis", () => {
   it("keeps the proportions of work, and shortens times in which nothing worked", () => {
-    const { length, place } = axisOf(
+    const { length, place } = RunTree.axisOf(
       [
         { kind: "run", from: 0, to: 601_000 },
         { kind: "model", from: 0, to: 400 },
@@ -121,7 +123,7 @@ describe("the time axis", () => {
   })
 
   it("places what worked at once at one place, and an open time until now", () => {
-    const { length, place } = axisOf(
+    const { length, place } = RunTree.axisOf(
       [
         { kind: "model", from: 100, to: 300 },
         { kind: "model", from: 100, to: 200 },
