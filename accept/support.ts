@@ -74,10 +74,14 @@ export const vitestShared = async (file: string, timeout: number): Promise<Ran> 
   }
 }
 
-/** What a run of tests says of those that failed, to stand behind its figure; nothing where all passed. */
+/**
+ * What a run of tests says of those that failed, and where they left evidence, to stand behind its figure; nothing where
+ * all passed.
+ */
 export const failures = ({ stderr }: Ran): string => {
-  const names = new Set([...stderr.matchAll(/^ FAIL {2}(.*)$/gm)].map((match) => match[1] ?? ""))
-  return [...names].map((name) => `; failed: ${name}`).join("")
+  const found = (pattern: RegExp) => new Set([...stderr.matchAll(pattern)].map((match) => match[1] ?? ""))
+  const names = [...found(/^ FAIL {2}(.*)$/gm)].map((name) => `; failed: ${name}`)
+  return names.concat([...found(/: (evidence in \S+?):? /g)].map((where) => `; ${where}`)).join("")
 }
 
 /** The tests of some files as one line: how many passed, and that none failed or was passed over. */

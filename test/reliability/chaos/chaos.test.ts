@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import * as Postgres from "../../support/postgres.ts"
 import { chaos } from "./chaos.ts"
@@ -11,8 +13,9 @@ describe.skipIf(!Postgres.available)("chaos on PostgreSQL", () => {
     it(
       `loses, doubles and blocks no run of ${kind}, and fails only those that kill their process`,
       async () => {
-        const { findings, runs } = await chaos({ kind, minutes: 0.5 })
-        assert.deepStrictEqual(findings, [])
+        const evidence = join(tmpdir(), `kernai-chaos-${kind}-${Date.now()}`)
+        const { findings, runs } = await chaos({ kind, minutes: 0.5, evidence })
+        assert.deepStrictEqual(findings, [], `evidence in ${evidence}`)
         assert.isAbove(runs, 20)
         console.log(`chaos: ${runs}`)
       },
@@ -24,11 +27,9 @@ describe.skipIf(!Postgres.available)("chaos on PostgreSQL", () => {
     it(
       `is able to fail: it finds processes of which each ${name}`,
       async () => {
-        const { findings } = await chaos({ kind: "workers", minutes: 0.5, planted: name })
-        assert.include(
-          findings.map((finding) => finding.split(":")[0]),
-          rule
-        )
+        const { faults, findings } = await chaos({ kind: "workers", minutes: 0.5, planted: name })
+        const found = findings.map((finding) => finding.split(":")[0])
+        assert.include(found, rule, `after ${JSON.stringify(faults)}`)
       },
       patience
     )

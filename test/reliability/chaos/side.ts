@@ -67,14 +67,20 @@ const optionsOf = (side: Side) => ({
   retry: Schedule.upTo(Schedule.spaced("300 millis"), { times: 3 })
 })
 
-const store = ({ url }: Side) => Layer.orDie(PgRunStore.layer({ url: Redacted.make(url), maxConnections: 5 }))
+const store = ({ planted, url }: Side) => {
+  const store = Layer.orDie(PgRunStore.layer({ url: Redacted.make(url), maxConnections: 5 }))
+  if (planted !== "forgets to continue") return store
+  // It hears of runs that are offered, and never looks for those of processes that died.
+  const offersAlone = Effect.map(RunStore.RunStore, (store) => ({ ...store, list: () => Effect.succeed([]) }))
+  return Layer.provide(Layer.effect(RunStore.RunStore, offersAlone), store)
+}
 
 const worker = (side: Side) =>
   RunWorker.layer({
     ...optionsOf(side),
     concurrency: 20,
     lease: side.lease,
-    pollInterval: side.planted === "forgets to continue" ? "1 hour" : "500 millis"
+    pollInterval: "500 millis"
   }).pipe(Layer.provide(kernelOf(side.version, effects(side))), Layer.provide(store(side)))
 
 const runner = (side: Side) =>
