@@ -311,26 +311,36 @@ describe("kernai mcp", () => {
   it.live("serves skills over HTTP to clients with the token that use an allowed name", () =>
     Effect.gen(function* () {
       const { folder } = yield* place({})
-      const server = yield* served(["--allow-host", "tools.test", "--allow-host", "tools.test:80"])
+      const server = yield* served([
+        "--allow-host",
+        "tools.test",
+        "--allow-host",
+        "tools.test:80",
+        "--allow-origin",
+        "https://app.test"
+      ])
       const client = yield* connected(server)
       const sum = yield* Effect.promise(() =>
         client.callTool({ name: "calculator", arguments: { expression: "6 * 7" } })
       )
       assert.deepStrictEqual(sum.content, [{ type: "text", text: "42" }])
-      const askedAs = (host: string) =>
+      const askedAs = (host: string, origin?: string) =>
         Effect.callback<number | undefined>((resume) => {
-          http.get(server.url, { headers: { host } }, (response) =>
+          http.get(server.url, { headers: { host, ...(origin && { origin }) } }, (response) =>
             resume(Effect.succeed(response.resume().statusCode))
           )
         })
       assert.strictEqual(yield* askedAs("tools.test"), 401)
       assert.strictEqual(yield* askedAs("tools.test:80"), 401)
       assert.strictEqual(yield* askedAs("other.test"), 403)
+      assert.strictEqual(yield* askedAs("tools.test", "https://app.test"), 401)
+      assert.strictEqual(yield* askedAs("tools.test", "https://other.test"), 403)
       for (const flags of [
         ["--http", "--port", "99999"],
         ["--port", "80"],
         ["--host", "127.0.0.1"],
         ["--allow-host", "tools.test"],
+        ["--allow-origin", "https://app.test"],
         ["--system", "x"]
       ]) {
         const refused = yield* kernaiIn(folder, "mcp", "serve", ...flags)

@@ -53,7 +53,8 @@ const serve = Command.make(
     const forHttp: ReadonlyArray<readonly [flag: string, isGiven: boolean]> = [
       ["--host", input.host !== undefined],
       ["--port", input.port !== undefined],
-      ["--allow-host", input.allowHost.length > 0]
+      ["--allow-host", input.allowHost.length > 0],
+      ["--allow-origin", input.allowOrigin.length > 0]
     ]
     const idle = forHttp.find(([, isGiven]) => isGiven)
     if (!input.http && idle !== undefined) return yield* usage(`${idle[0]} needs --http`)

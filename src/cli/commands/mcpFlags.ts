@@ -49,6 +49,11 @@ export const serveFlags = {
     "host:port",
     "With --http: another name that clients may use for this server; repeatable. 0.0.0.0 needs one"
   ).pipe(Flag.atLeast(0)),
+  allowOrigin: Shared.text(
+    "allow-origin",
+    "origin",
+    "With --http: an origin whose pages may use this server, such as https://app.example; repeatable"
+  ).pipe(Flag.atLeast(0)),
   ...agentFlags,
   json: Shared.toggle("json", "With --http: print the address and the token as JSON")
 }

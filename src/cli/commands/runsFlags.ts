@@ -53,7 +53,7 @@ export type ShowFlags = Shared.Values<typeof showFlags>
 
 export const exportFlags = {
   id,
-  file: Shared.optionalArgument("file", "A new file (default: the output)"),
+  file: Shared.optionalArgument("file", "A new file, or - for the output (default)"),
   html: Shared.toggle("html", "Write one page that plays the run without a network"),
   store
 }

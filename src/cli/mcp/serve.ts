@@ -18,13 +18,19 @@ import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
 /** Serves until the input or the process ends. */
-export const serve = Effect.fnUntraced(function* ({ allowHost, host = "127.0.0.1", port = 0, ...input }: ServeFlags) {
+export const serve = Effect.fnUntraced(function* ({
+  allowHost,
+  allowOrigin,
+  host = "127.0.0.1",
+  port = 0,
+  ...input
+}: ServeFlags) {
   const screen = yield* Screen
   const settings = yield* Settings.ofFlags(input)
   const isAgent = (input.model ?? input.script ?? input.agent) !== undefined
   yield* Effect.gen(function* () {
     if (!input.http) return yield* McpServe.stdio()
-    const { token, url } = yield* McpServe.http({ host, port, hosts: allowHost })
+    const { token, url } = yield* McpServe.http({ host, port, hosts: allowHost, origins: allowOrigin })
     const authorization = token === undefined ? undefined : `Bearer ${Redacted.value(token)}`
     if (input.json) screen.out(`${Text.json({ url, authorization })}\n`)
     else screen.out(`${url}\n${authorization === undefined ? "" : `Authorization: ${authorization}\n`}`)

@@ -48,7 +48,7 @@ const exportPage = Effect.fnUntraced(function* ({ file, id, store }: ExportFlags
 /** Writes a new file that only its owner can read, or to the output. Does not replace an existing file. */
 const writeNew = Effect.fnUntraced(function* (file: string | undefined, text: string, what: string) {
   const screen = yield* Screen
-  if (file === undefined) return screen.out(text)
+  if (file === undefined || file === "-") return screen.out(text)
   const fs = yield* FileSystem.FileSystem
   const name = Text.excerpt(file, 80)
   yield* Effect.mapError(fs.writeFileString(file, text, { flag: "wx", mode: 0o600 }), (error) =>

@@ -2,15 +2,11 @@
  * Serves the studio on this machine until the process ends.
  */
 
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as HttpRouter from "effect/http/HttpRouter"
-import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
 import { existsSync } from "node:fs"
-import { createServer } from "node:http"
-import { errorCode } from "../../kit/failedRequest.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import * as Studio from "../../studio/Studio.ts"
 import * as CliAgent from "../cliAgent.ts"
@@ -24,12 +20,14 @@ import { Screen } from "../screen.ts"
 import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
+import { openBrowser } from "./browser.ts"
+import { listening, originOf } from "./studioPort.ts"
 
 /** Prints the address of the studio, and serves it. */
 export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   const screen = yield* Screen
   return yield* Effect.gen(function* () {
-    const { port = 0, readOnly } = input
+    const { readOnly } = input
     const opened = input.store === undefined ? Store.memory : yield* Store.openOrCreate(input.store)
     const store = yield* Store.builtOf(opened)
     const settings = yield* Settings.ofFlags(input)
@@ -42,20 +40,16 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
       const agents = isRunning ? names.flatMap((name) => inBothDialects(withPrograms(agent(name)))) : []
       return Studio.layer({ agents, readOnly, scenarios, evaluations })
     }).pipe(Layer.unwrap, Layer.provide(Layer.merge(kernel, store.media)))
-    const server = HttpRouter.serve(routes, {
+    const server = yield* listening(input.port)
+    const served = HttpRouter.serve(routes, {
       disableLogger: true,
       disableListenLog: true,
       routerConfig: { maxParamLength: 1_024 }
-    }).pipe(Layer.provideMerge(NodeHttpServer.layer(createServer, { port, host: "127.0.0.1" })))
-    const context = yield* Effect.mapError(Layer.build(server), (error) =>
-      error._tag === "ServeError"
-        ? usage(`cannot listen on port ${port} (${errorCode(error) ?? "refused"})`)
-        : usage(error.message)
-    )
-    const { address } = Context.get(context, HttpServer.HttpServer)
-    const origin = `http://127.0.0.1:${"port" in address ? address.port : port}`
-    const url = Studio.urlOf(Context.get(context, Studio.Studio), origin)
+    }).pipe(Layer.provide(Layer.succeedContext(server)))
+    const context = yield* Effect.mapError(Layer.build(served), (error) => usage(error.message))
+    const url = Studio.urlOf(Context.get(context, Studio.Studio), originOf(server))
     screen.out(`${input.json ? Text.json({ url }) : url}\n`)
+    if (input.open) yield* openBrowser(url)
     if (input.store === undefined) yield* Effect.forkScoped(play(store))
     return yield* Effect.never
   }).pipe(Effect.scoped)

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { final } from "../../support/blocks.ts"
 import { folder } from "../../support/folder.ts"
@@ -19,6 +19,9 @@ describe("kernai runs import", () => {
       const file = join(place, "run.jsonl")
       yield* kernai(["runs", "export", id, file, ...at("a.db")])
       assert.include(readFileSync(file, "utf8"), "commandLine")
+      const streamed = yield* kernai(["runs", "export", id, "-", ...at("a.db")])
+      assert.deepInclude(streamed, { out: readFileSync(file, "utf8"), progress: "", error: "" })
+      assert.isFalse(existsSync("-"))
 
       const imported = yield* kernai(["runs", "import", file, ...at("b.db")])
       assert.deepInclude(imported, { code: 0, out: `${id}\n`, error: "" })
