@@ -161,6 +161,16 @@ describe("README and documentation", () => {
     )
   })
 
+  it.each(["AI SDK", "LangGraph.js", "Mastra", "OpenAI Agents", "effect/ai", "Vercel Workflow", "DBOS"])(
+    "shows those who come from %s their code and its terms",
+    (name) => {
+      const [, section = ""] = read("docs/coming-from.md").split(`\n## ${name}\n`)
+      const [own = ""] = section.split("\n## ")
+      assert.match(own, /```(?:ts|typescript)\n[\s\S]*?\brefund\b/)
+      assert.include(own, "| there | here |")
+    }
+  )
+
   it("lists every recipe in docs/README.md and llms.txt", () => {
     const recipes = pages.filter((page) => page.startsWith("docs/recipes/"))
     assert.deepStrictEqual(
