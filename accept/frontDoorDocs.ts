@@ -1,6 +1,7 @@
 /**
  * The documents of the front door: every sample runs, every link holds, and the site is built.
  */
+import { site } from "./frontDoorSite.ts"
 import { attempt, existing, type Line, run } from "./support.ts"
 
 export const documents = async (): Promise<ReadonlyArray<Line>> => [
@@ -10,5 +11,6 @@ export const documents = async (): Promise<ReadonlyArray<Line>> => [
     const { status, stderr, stdout } = run("npm", ["run", "docs"])
     const figure = stdout.trim().split("\n").at(-1) ?? ""
     return { pass: status === 0, figure: status === 0 ? figure : `${figure} ${stderr}`.trim().slice(-300) }
-  })
+  }),
+  ...(await site())
 ]

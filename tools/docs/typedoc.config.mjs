@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
-const root = fileURLToPath(new URL("../../", import.meta.url))
+export const root = fileURLToPath(new URL("../../", import.meta.url))
 const doors = ["provider", "mcp", "file", "sql", "http", "acp", "cluster", "code", "workspace", "guard", "studio", "testing", "store-kit"]
 
 /** Pages that a page links to, in its order. */
@@ -11,19 +11,27 @@ const linked = (page) =>
   [...readFileSync(`${root}${page}`, "utf8").matchAll(/\]\(([^:)#]+\.md)/g)].map(([, link]) =>
     join(dirname(page), link)
   )
-const pages = ["docs/README.md", "docs/spec/README.md"].flatMap((page) => [page, ...linked(page)])
+const guides = ["docs/README.md", "docs/spec/README.md"].flatMap((page) => [page, ...linked(page)])
 const all = readdirSync(`${root}docs`, { recursive: true }).filter((file) => file.endsWith(".md"))
-const unlinked = all.map((file) => join("docs", file)).filter((page) => !pages.includes(page))
+const unlinked = all.map((file) => join("docs", file)).filter((page) => !guides.includes(page))
 if (unlinked.length > 0) throw new Error(`docs/README.md does not link to ${unlinked.join(", ")}`)
 const ofProject = ["AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+const documents = [...new Set([...guides, ...ofProject])].map((page) => `${root}${page}`)
+
+/** All pages whose samples are shown. */
+export const pages = [`${root}README.md`, ...documents]
 
 export default {
   name: "kernai",
   entryPoints: [`${root}src/index.ts`, ...doors.map((door) => `${root}src/${door}/index.ts`)],
-  plugin: ["./pages.mjs", "typedoc-plugin-missing-exports"],
+  plugin: ["./pages.mjs", "./site.mjs", "typedoc-plugin-missing-exports"],
   tsconfig: "tsconfig.json",
   readme: `${root}README.md`,
-  projectDocuments: [...new Set([...pages, ...ofProject])].map((page) => `${root}${page}`),
+  projectDocuments: documents,
+  customCss: "page/page.css",
+  customJs: "page/page.js",
+  searchInComments: true,
+  searchInDocuments: true,
   out: `${root}site`,
   placeInternalsInOwningModule: true,
   excludeExternals: true,

@@ -1,0 +1,151 @@
+/**
+ * The site of the documentation in Chromium: its samples run, its search finds texts, its pages follow each other.
+ */
+import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { extname, join, normalize } from "node:path"
+import type { Browser, Page } from "playwright-core"
+import { launch, program } from "../bench/chromium.ts"
+import { attempt, type Line, root } from "./support.ts"
+
+const types: { readonly [extension: string]: string } = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".png": "image/png"
+}
+
+/** Serves the built site on a free port while `body` runs. */
+const served = async <A>(body: (url: string) => Promise<A>): Promise<A> => {
+  const server = createServer((request, response) => {
+    const path = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://site").pathname))
+    const file = path === "/" ? "/index.html" : path
+    try {
+      const content = readFileSync(join(root, "site", file))
+      response.writeHead(200, { "content-type": types[extname(file)] ?? "application/octet-stream" }).end(content)
+    } catch {
+      response.writeHead(404).end()
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  try {
+    return await body(`http://127.0.0.1:${port}/`)
+  } finally {
+    server.close()
+    server.closeAllConnections()
+  }
+}
+
+/** Follows "next" from the first document to the last, and runs every sample on the way. */
+const walk = async (page: Page, url: string) => {
+  await page.goto(`${url}documents/Documentation.html`)
+  const titles: Array<string> = []
+  const failed: Array<string> = []
+  let ran = 0
+  for (;;) {
+    titles.push(await page.title())
+    for (const pre of await page.locator("pre[data-sample]").all()) {
+      const output = pre.locator("xpath=following-sibling::output[1]")
+      await pre.getByRole("button", { name: "Run" }).click()
+      await output.and(page.locator("[data-ended]")).waitFor({ timeout: 15_000 })
+      const text = (await output.textContent()) ?? ""
+      if (text.trim() === "" || /\b(?:Error|stopped after|could not be loaded)\b/.test(text)) {
+        failed.push(`${await page.title()}: ${text.slice(0, 120)}`)
+      }
+      ran += 1
+    }
+    const next = page.locator('a[rel="next"]')
+    if ((await next.count()) === 0) return { titles, ran, failed }
+    await next.click()
+    await page.waitForLoadState("domcontentloaded")
+  }
+}
+
+/** Phrases that stand in the text of a page and in no title, with the page that has each. */
+const phrases: ReadonlyArray<readonly [phrase: string, page: string]> = [
+  ["reciprocal rank fusion", "Answer from documents"],
+  ["bubblewrap", "Give an agent a folder to work in"],
+  ["PGPASSWORD", "PostgreSQL in production"],
+  ["TimeoutStopSec", "Deploy"]
+]
+
+const search = async (page: Page, url: string) => {
+  await page.goto(url)
+  await page.locator("#tsd-search-trigger").click()
+  const missed: Array<string> = []
+  for (const [phrase, title] of phrases) {
+    await page.locator("#tsd-search-input").fill(phrase)
+    const results = page.locator("#tsd-search-results li")
+    await results.first().waitFor({ timeout: 15_000 })
+    const found = (await results.allTextContents()).slice(0, 10)
+    if (!found.some((text) => text.includes(title))) missed.push(`${phrase}: ${found.slice(0, 3).join(", ")}`)
+  }
+  return missed
+}
+
+const axeSource = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8")
+
+const violations = async (page: Page): Promise<ReadonlyArray<string>> => {
+  await page.evaluate(axeSource)
+  return page.evaluate(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+    violations.filter(({ impact }) => impact === "serious" || impact === "critical")
+      .map(({ id, nodes }) => id + " " + nodes.length + "x " + nodes[0].target.join(" ")))`)
+}
+
+const reached = async (browser: Browser, url: string) => {
+  const found: Array<string> = []
+  for (const colorScheme of ["light", "dark"] as const) {
+    const page = await browser.newPage({ colorScheme })
+    for (const place of ["", "documents/Start_here.html"]) {
+      await page.goto(`${url}${place}`)
+      await page.locator("h1").first().waitFor()
+      found.push(...(await violations(page)).map((text) => `${colorScheme} ${place}: ${text}`))
+    }
+    await page.close()
+  }
+  return found
+}
+
+const lines = (browser: Browser, url: string): Promise<ReadonlyArray<Line>> =>
+  browser.newPage().then(async (page) => [
+    await attempt(
+      "every sample of the site that needs no server runs in Chromium, and next leads through all pages",
+      () =>
+        walk(page, url).then(({ failed, ran, titles }) => ({
+          pass: failed.length === 0 && ran >= 20 && new Set(titles).size === titles.length && titles.length > 45,
+          figure: `${ran} samples on ${titles.length} pages; failed: ${failed.join("; ").slice(0, 300) || "none"}`
+        }))
+    ),
+    await attempt("the search finds phrases of the text, not of titles alone", () =>
+      search(page, url).then((missed) => ({
+        pass: missed.length === 0,
+        figure: missed.join("; ").slice(0, 300) || `${phrases.length} of ${phrases.length}`
+      }))
+    ),
+    await attempt("the landing page shows the loop, how to install, and where to begin", async () => {
+      await page.goto(url)
+      const steps = await page.locator(".landing ol li b").allTextContents()
+      const links = await page.locator(".landing nav a").count()
+      return { pass: steps.length === 5 && links === 5, figure: `${steps.join(" → ")}; ${links} links` }
+    }),
+    await attempt("axe finds nothing serious on the landing page and a guide, in both themes", () =>
+      reached(browser, url).then((found) => ({
+        pass: found.length === 0,
+        figure: found.join("; ").slice(0, 400) || "0 on 4 views"
+      }))
+    )
+  ])
+
+/** The built site, looked at in a browser. */
+export const site = async (): Promise<ReadonlyArray<Line>> => {
+  if (program === undefined) return [{ line: "the site in Chromium", pass: false, figure: "no Chromium here" }]
+  const browser = await launch()
+  try {
+    return await served((url) => lines(browser, url))
+  } finally {
+    await browser.close()
+  }
+}
