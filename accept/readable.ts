@@ -1,8 +1,9 @@
 /**
  * What a reader meets: functions of a screen, and declarations in the words of the documentation.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
+import { samples } from "../test/support/samples.ts"
 import { atMost, attempt, inFolder, type Line, node, root, run } from "./support.ts"
 
 /** Functions that the linter finds longer than a screen. */
@@ -55,7 +56,7 @@ const declarations = () =>
     const matches = (pattern: RegExp) =>
       texts.flatMap(({ file, text }) => (text.match(pattern) ?? []).map((it) => `${file}: ${it}`))
     const rules = matches(/\b(?:BP|W|DR|AC|CP|R|S)-\d+\b/g)
-    const words = matches(/\b(?:toolCallId|toolName|timeLimit|approvals)\b\??:/g)
+    const words = matches(/\b(?:toolCallId|toolName|timeLimit|approvals)\b\??:/g).filter((it) => !bridge.test(it))
     const tags = texts
       .filter(({ file }) => !tagged.test(file))
       .flatMap(({ file, text }) => (text.match(/readonly type: "\w+"/g) ?? []).map((it) => `${file}: ${it}`))
@@ -65,11 +66,35 @@ const declarations = () =>
         pass: built.status === 0 && files.length > 60,
         figure: `${files.length} files${built.stdout.trim().slice(0, 200)}`
       },
+      instantiations(folder),
       atMost("rule numbers in public declarations", rules.length, 0, ` ${rules.slice(0, 5).join(", ")}`),
       atMost("old words in public declarations", words.length, 0, ` ${words.slice(0, 5).join(", ")}`),
       atMost("unions told apart by a second tag", tags.length, 0, ` ${tags.slice(0, 5).join(", ")}`)
     ]
   })
+
+/** What the compiler instantiates for all files of the tutorial, over the declarations that a user has. */
+const instantiations = (declared: string): Line => {
+  const folder = join(declared, "tutorial")
+  mkdirSync(folder)
+  symlinkSync(join(root, "node_modules"), join(declared, "node_modules"))
+  const files = samples.filter((sample) => sample.folder === "docs-tutorial-md")
+  for (const { name, text } of files) writeFileSync(join(folder, name), text)
+  const paths = { kernai: ["../index.d.ts"], "kernai/*": ["../*/index.d.ts", "../*.d.ts"] }
+  const compilerOptions = { plugins: [], paths }
+  const settings = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.ts"] }
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
+  writeFileSync(join(folder, "package.json"), `{ "type": "module" }`)
+  const args = ["node_modules/typescript/bin/tsc", "--singleThreaded", "--extendedDiagnostics", "-p", folder]
+  const { status, stdout } = run(process.execPath, args)
+  const [, count = "NaN"] = /Instantiations:\s+(\d+)/.exec(stdout) ?? []
+  const error = status === 0 ? "" : `, but ${stdout.slice(0, 300)}`
+  const line = atMost("instantiations of types for the tutorial", Number(count), 70_000, error)
+  return { ...line, pass: line.pass && status === 0 && files.length > 5 }
+}
+
+/** The types of another package have its words. */
+const bridge = /^provider\/AiSdkTools\.d\.ts: toolCallId:/
 
 /** Events, stored data and wire formats have `type`. */
 const tagged =

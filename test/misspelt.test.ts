@@ -48,6 +48,7 @@ describe("a misspelt option", () => {
     for (const { line, words } of expected) {
       const message = messages.find((text) => text.includes(`misspelt.ts(${line},`)) ?? `nothing about line ${line}`
       for (const word of words) assert.include(message, word)
+      assert.notInclude(message, "overload")
     }
   })
 })

@@ -10,12 +10,16 @@ const input = Schema.Struct({ query: Schema.String })
 const output = Schema.Struct({ answer: Schema.String })
 const search = Skill.make("search", { description: "", input, execute: ({ query }) => Effect.succeed(query) })
 
-// @ts-expect-error "parameters"
+// @ts-expect-error "parameters" "MakeOptions"
 Skill.make("search", { description: "", parameters: input, execute: () => Effect.void })
-// @ts-expect-error "efects" "effects"
+// @ts-expect-error "efects" "effects" "MakeOptions"
 Skill.make("search", { description: "", input, efects: "read", execute: () => Effect.void })
-// @ts-expect-error "handler"
+// @ts-expect-error "handler" "MakeOptions"
 Skill.make("search", { description: "", input, handler: () => Effect.void })
+// @ts-expect-error "progres" "progress" "MakeOptions"
+Skill.make("search", { description: "", input, progres: Schema.String, execute: () => Effect.void })
+// @ts-expect-error "description" "MakeOptions"
+Skill.make("search", { input, execute: () => Effect.void })
 // @ts-expect-error "query"
 Skill.make("search", { description: "", input: { query: Schema.String }, execute: () => Effect.void })
 
