@@ -2,6 +2,7 @@
  * Agents of modules: `--agent ./agents.ts#support`.
  */
 
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Path from "effect/Path"
@@ -11,24 +12,30 @@ import { type CommandFailed, usage } from "./exit.ts"
 import { exportsOf } from "./scenarioFiles.ts"
 import * as Text from "./terminalText.ts"
 
-/** An agent, and the services of its skills. */
+/** Agents of a module, and the services of their skills. */
 export interface Loaded {
-  readonly agent: Agents.Agent<unknown>
+  readonly agents: Arr.NonEmptyReadonlyArray<Agents.Agent<unknown>>
   readonly services: Layer.Layer<never, CommandFailed>
 }
 
 /**
  * Imports a module and returns one of its agents: that of the export, or else of the agent's name, behind `#`. Without
- * `#`, the default export or the only agent. The export `layer` provides the services of its skills.
+ * `#`, all of them for a command that runs several, else the default export or the only agent. The export `layer`
+ * provides the services of their skills.
  */
-export const load = Effect.fnUntraced(function* (place: string): Effect.fn.Return<Loaded, CommandFailed, Path.Path> {
+export const load = Effect.fnUntraced(function* (
+  place: string,
+  several: boolean
+): Effect.fn.Return<Loaded, CommandFailed, Path.Path> {
   const [, file = place, name] = /^(.*?\.[cm]?[jt]s)(?:#(.*))?$/s.exec(place) ?? []
   const exports = yield* exportsOf(file)
-  const found = choose(exports, name)
-  if (found === undefined) return yield* usage(`${Text.excerpt(place, 200)} names no agent: ${choices(exports)}`)
-  const problem = Agents.problem(found)
+  const agents = several && name === undefined ? allOf(exports) : choose(exports, name)
+  if (!Arr.isReadonlyArrayNonEmpty(agents)) {
+    return yield* usage(`${Text.excerpt(place, 200)} names no agent: ${choices(exports)}`)
+  }
+  const problem = agents.map(Agents.problem).find((problem) => problem !== undefined)
   if (problem !== undefined) return yield* usage(Text.excerpt(problem.message, 400))
-  return { agent: found, services: servicesOf(exports["layer"], Text.excerpt(file, 200)) }
+  return { agents, services: servicesOf(exports["layer"], Text.excerpt(file, 200)) }
 })
 
 type Exports = { readonly [name: string]: unknown }
@@ -36,12 +43,18 @@ type Exports = { readonly [name: string]: unknown }
 const agentsOf = (exports: Exports): ReadonlyArray<readonly [name: string, agent: Agents.Agent<unknown>]> =>
   Object.entries(exports).flatMap(([name, value]) => (isAgent(value) ? [[name, value] as const] : []))
 
-const choose = (exports: Exports, name: string | undefined): Agents.Agent<unknown> | undefined => {
+/** Returns each agent once, whatever exports it has. */
+const allOf = (exports: Exports): ReadonlyArray<Agents.Agent<unknown>> => [
+  ...new Set(agentsOf(exports).map(([, agent]) => agent))
+]
+
+/** Returns the chosen agent, or none. */
+const choose = (exports: Exports, name = "default"): ReadonlyArray<Agents.Agent<unknown>> => {
   const found = agentsOf(exports)
-  const called = (name: string) => found.find(([exported]) => exported === name)?.[1]
-  if (name !== undefined) return called(name) ?? found.find(([, agent]) => agent.name === name)?.[1]
-  const [first, ...others] = new Set(found.map(([, agent]) => agent))
-  return called("default") ?? (others.length === 0 ? first : undefined)
+  const chosen = found.find(([exported]) => exported === name) ?? found.find(([, agent]) => agent.name === name)
+  if (chosen !== undefined) return [chosen[1]]
+  const all = allOf(exports)
+  return name === "default" && all.length === 1 ? all : []
 }
 
 const choices = (exports: Exports): string => {

@@ -5,14 +5,15 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Agents from "../Agent.ts"
 import type { Call } from "../Call.ts"
+import type { RunState } from "../RunState.ts"
 import { RunStore } from "../RunStore.ts"
 import { SkillRegistry } from "../SkillRegistry.ts"
 import * as Session from "./chat/chatSession.ts"
-import { asUsage } from "./exit.ts"
+import { asUsage, usage } from "./exit.ts"
 import * as KernelLayer from "./kernelLayer.ts"
 import * as Models from "./models.ts"
 import type { SessionServers } from "./mcp/servers.ts"
-import type { Settings } from "./settings.ts"
+import { isOfCommand, ofRun, type Settings } from "./settings.ts"
 import type { Store } from "./storeFlag.ts"
 import { excerpt } from "./terminalText.ts"
 import type { WorkOptions } from "./workspace/openWorkspace.ts"
@@ -31,19 +32,24 @@ export interface Usual {
   readonly unused?: string
   /** The MCP servers of a session, besides those of the settings. */
   readonly servers?: SessionServers
+  /** The names of the agents to run, of which a module may have several. None means all of it. */
+  readonly names?: ReadonlyArray<string>
   /** Changes for an agent that works in a folder. */
   readonly work?: WorkOptions
 }
 
 /** The names of agents that commands make without a file. */
-export const usualNames: ReadonlyArray<string> = ["agent", "chat", "kernai"]
+const usualNames: ReadonlyArray<string> = ["agent", "chat", "kernai"]
 
 const instructions = "You are a helpful assistant. Use a skill where one helps, and answer briefly."
 
-/** Returns a function that creates the agent under a name, its model, and the kernel that runs it. */
+/**
+ * Returns a function that creates the agent under a name, its model, and the kernel that runs it, with all agents to
+ * run if their names are asked for.
+ */
 export const make = Effect.fnUntraced(function* (settings: Settings, store: Store, usual: Usual = {}) {
-  const loaded = settings.agent === undefined ? undefined : yield* load(settings.agent)
-  const file = loaded?.agent
+  const loaded = settings.agent === undefined ? undefined : yield* load(settings.agent, usual.names !== undefined)
+  const [file, ...others] = loaded?.agents ?? []
   const { model, provider } = yield* usual.unused === undefined
     ? Models.open(settings, file)
     : Models.unused(usual.unused)
@@ -67,23 +73,47 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
       maxSteps: work === undefined ? (usual.maxSteps ?? 10) : workSteps,
       skills: hasSkills ? "all" : undefined
     })
-  const agent = (name = base.name): Agents.Agent<unknown> => ({
+  const changed = (base: Agents.Agent<unknown>, name: string): Agents.Agent<unknown> => ({
     ...base,
     name,
     instructions: settings.system ?? base.instructions,
-    model,
     maxSteps: settings.maxSteps ?? base.maxSteps,
     dialect: settings.dialect ?? base.dialect,
     skills: !hasSkills ? undefined : isOfServers ? "all" : base.skills
   })
+  const agent = (name = base.name): Agents.Agent<unknown> => ({ ...changed(base, name), model })
+  const agents = yield* ofNames(usual.names ?? [], settings, agent, [
+    ...(loaded === undefined || loaded.services === undefined ? [] : [agent()]),
+    ...(yield* Effect.forEach(others, (other) => withProvider(settings, changed(other, other.name))))
+  ])
   const known = hasServers ? yield* withServers(servers, ofSession, skills) : KernelLayer.registriesOf(skills)
   const registries = work === undefined ? known : Layer.provideMerge(work.skills, known)
   const asks = !(usual.yes ?? settings.yes ?? false)
   const references = work?.references ?? (asks ? KernelLayer.askBeforeWrites : Layer.empty)
   const kernel = KernelLayer.make({ provider, registries, store, references })
   const services = loaded?.services ?? Layer.empty
-  return { agent, model, rules: work?.rules, kernel: Layer.provideMerge(kernel, services) }
+  return { agent, agents, model, rules: work?.rules, kernel: Layer.provideMerge(kernel, services) }
 })
+
+/** Returns an agent with its provider, since the kernel has that of another agent. */
+const withProvider = Effect.fnUntraced(function* (settings: Settings, agent: Agents.Agent<unknown>) {
+  const { model, provider } = yield* Models.open(settings, agent)
+  return { ...agent, model, provider: agent.provider ?? Effect.succeed(provider) }
+})
+
+/** Returns the agents of these names, or all of a module. A file or a flag describes an agent of any name. */
+const ofNames = (
+  names: ReadonlyArray<string>,
+  { agent: place = "" }: Settings,
+  agent: (name?: string) => Agents.Agent<unknown>,
+  ofModule: ReadonlyArray<Agents.Agent<unknown>>
+) => {
+  if (ofModule.length === 0) return Effect.succeed(names.length === 0 ? [agent()] : names.map((name) => agent(name)))
+  const missing = names.find((name) => !ofModule.some((one) => one.name === name))
+  return missing === undefined
+    ? Effect.succeed(ofModule.filter(({ name }) => names.length === 0 || names.includes(name)))
+    : Effect.fail(usage(`${excerpt(place, 200)} has no agent of the name '${excerpt(missing, 80)}'`))
+}
 
 /** The turns of an agent that works in a folder. */
 const workSteps = 100
@@ -117,14 +147,14 @@ export const programs = Effect.fnUntraced(function* ({ code }: Settings) {
   }
 })
 
-const load = Effect.fnUntraced(function* (file: string) {
+const load = Effect.fnUntraced(function* (file: string, several: boolean) {
   if (/\.[cm]?[jt]s(#.*)?$/s.test(file)) {
     const AgentModule = yield* Effect.promise(() => import("./agentModule.ts"))
-    return yield* AgentModule.load(file)
+    return yield* AgentModule.load(file, several)
   }
   const AgentFile = yield* Effect.promise(() => import("../file/AgentFile.ts"))
   const agent = yield* Effect.mapError(AgentFile.load(file), (error) => asUsage(error))
-  return { agent, services: undefined }
+  return { agents: [agent], services: undefined }
 })
 
 /** Returns the skills to offer. */
@@ -169,6 +199,18 @@ const ownNames = (skills: Agents.Agent<unknown>["skills"]): ReadonlyArray<string
   skills === undefined || skills === "all"
     ? []
     : skills.flatMap((skill) => (typeof skill === "string" ? [] : [skill.name]))
+
+/**
+ * Returns true if no flag names the agent of a run of a program or a file, so that it would run under an agent that
+ * only has its name.
+ */
+export const isStandIn = (run: Pick<RunState, "agent" | "context">, settings: Settings): boolean =>
+  settings.agent === undefined &&
+  (ofRun(run).agent !== undefined || !(isOfCommand(run) || usualNames.includes(run.agent)))
+
+/** Returns the message about an agent that no flag names. */
+export const unnamed = (name: string): string =>
+  `the run belongs to the agent '${excerpt(name, 80)}' of a program: name it by --agent <module>#<export>, such as ./agents.ts#${excerpt(name, 80)}`
 
 /** Returns the message for a missing skill. */
 export const missing = (name: string): string =>

@@ -3,6 +3,9 @@ import { Effect } from "effect"
 import { mkdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { Agent, Kernel } from "kernai"
+import { SqlRunStore } from "kernai/sql"
+import { MockProvider } from "kernai/testing"
 import { kernai } from "./support.ts"
 
 /** The folder is inside the project, so that the module finds Effect. */
@@ -76,6 +79,62 @@ describe("an agent of a module", () => {
       assert.include((yield* ask("agents.ts#nobody")).error, "choose one of #echo, #support")
       assert.include((yield* ask("none.ts")).error, "the module exports none")
       assert.include((yield* ask("missing.ts")).error, "cannot be loaded")
+    })
+  )
+
+  it.live("is run by a worker with the other agents of its module, or with those that are named", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const store = ["--store", join(place, "runs.db")]
+      const work = (...args: ReadonlyArray<string>) =>
+        kernai(["worker", "--once", "-y", "--script", join(place, "script.json"), ...args, ...store])
+      const submit = (name: string) =>
+        kernai(["run", "hello", "--detach", "--agent", `${join(place, "agents.ts")}#${name}`, ...store])
+      yield* submit("echo")
+      yield* submit("support")
+      const module = join(place, "agents.ts")
+      const strange = yield* work("--agent", module, "--agent-name", "clerk")
+      assert.deepStrictEqual([strange.code, strange.out], [2, ""])
+      assert.include(strange.error, "has no agent of the name 'clerk'")
+      assert.match((yield* work("--agent", module, "--agent-name", "echo")).out, /^run_\S+ {2}completed\n$/)
+      yield* submit("echo")
+      assert.match((yield* work("--agent", module)).out, /^(run_\S+ {2}completed\n){2}$/)
+    })
+  )
+
+  it.live("is not replaced by an agent that only has its name, neither by a worker nor by a resume", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const file = join(place, "runs.db")
+      const flags = ["--script", join(place, "script.json"), "--store", file]
+      const desk = Agent.make({ name: "desk", instructions: "Help.", model: "scripted" })
+      // As a program of one's own does it.
+      const runId = yield* Kernel.submit(desk, "hello").pipe(
+        Effect.provide(
+          Kernel.layerWith({
+            provider: MockProvider.layer("no"),
+            store: SqlRunStore.layerSqlite(file)
+          })
+        )
+      )
+      yield* kernai(["run", "hello", "--detach", "--agent", `${join(place, "agents.ts")}#support`, "--store", file])
+      const worked = yield* kernai(["worker", "--once", "--agent-name", "desk", ...flags])
+      assert.strictEqual(worked.code, 1)
+      const sentence = /the run belongs to the agent 'desk' of a program: name it by --agent/
+      for (const line of worked.out.trimEnd().split("\n")) assert.match(line, sentence)
+      assert.lengthOf(worked.out.trimEnd().split("\n"), 2)
+      const resumed = yield* kernai(["runs", "resume", runId, ...flags])
+      assert.deepStrictEqual([resumed.code, resumed.out], [2, ""])
+      assert.match(resumed.error, sentence)
+      const listed = yield* kernai(["runs", "list", "--json", "--store", file])
+      const heads: ReadonlyArray<{ turns: number }> = listed.out
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+      assert.deepStrictEqual(
+        heads.map(({ turns }) => turns),
+        [0, 0]
+      )
     })
   )
 })

@@ -94,7 +94,7 @@ export const agent = {
 export const agentName = text(
   "agent-name",
   "name",
-  "Run the runs of this agent; repeatable (default: the agent of --agent, or 'agent')"
+  "Run the runs of this agent; repeatable (default: the agents of --agent, or 'agent')"
 ).pipe(Flag.atLeast(0))
 
 /** Explains that a run keeps its settings. */

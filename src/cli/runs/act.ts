@@ -155,7 +155,7 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
   const newer = yield* Settings.ofFlags(options)
   const { agent: name, context, revision: seen, runId: id } = yield* stored(options)
   const settings = Settings.over(Settings.ofRun({ context }), newer)
-  yield* checkKnown(name, { context }, settings)
+  yield* checkKnown({ agent: name, context }, settings)
   const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store))
   // An agent file names its agent, which may be another than that of the run.
   const own = settings.agent === undefined ? agent(name) : agent()
@@ -178,14 +178,8 @@ export const resume = Effect.fnUntraced(function* (options: ResumeFlags & { read
 })
 
 /** Fails for a run of a program whose agent no flag names: it would run under an agent that only has its name. */
-const checkKnown = (name: string, run: Pick<RunState, "context">, settings: Settings.Settings) =>
-  settings.agent !== undefined || Settings.isOfCommand(run) || CliAgent.usualNames.includes(name)
-    ? Effect.void
-    : Effect.fail(
-        usage(
-          `the run belongs to the agent '${Text.excerpt(name, 80)}' of a program: name it by --agent <module>#<export>, such as ./agents.ts#${Text.excerpt(name, 80)}`
-        )
-      )
+const checkKnown = (run: Pick<RunState, "agent" | "context">, settings: Settings.Settings) =>
+  CliAgent.isStandIn(run, settings) ? Effect.fail(usage(CliAgent.unnamed(run.agent))) : Effect.void
 
 /** Creates a run from a revision of another, and prints its id. */
 export const fork = Effect.fnUntraced(function* ({ json, revision, ...target }: ForkFlags) {
@@ -213,7 +207,7 @@ export const replay = Effect.fnUntraced(function* (options: ReplayFlags) {
   const model = [...state.turns, state.currentTurn].find((turn) => turn?.model !== undefined)?.model ?? "replay"
   const unused = model.slice(model.indexOf("/") + 1)
   const settings = Settings.over(Settings.ofRun(state), newer)
-  yield* checkKnown(state.agent, state, settings)
+  yield* checkKnown(state, settings)
   const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openExisting(options.store), { unused })
   const { events, lives, runs } = yield* CliAgent.programs(settings).pipe(
     Effect.flatMap((withPrograms) => Replay.run(withPrograms(agent(state.agent)), runId)),

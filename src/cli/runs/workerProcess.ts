@@ -6,7 +6,8 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { type KernelError, ToolNotFound } from "../../KernelError.ts"
+import { AgentMismatch, type KernelError, ToolNotFound } from "../../KernelError.ts"
+import { RunStore } from "../../RunStore.ts"
 import * as RunWorker from "../../RunWorker.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
 import * as CliAgent from "../cliAgent.ts"
@@ -24,20 +25,23 @@ import * as Text from "../terminalText.ts"
 export const work = Effect.fnUntraced(function* (flags: Settings.Settings, options: WorkerFlags) {
   const screen = yield* Screen
   const store = yield* Store.openOrCreate(options.store)
-  const { agent, kernel } = yield* CliAgent.make(flags, store)
-  const names = options.agentName.length === 0 ? [agent().name] : options.agentName
+  const { agents, kernel } = yield* CliAgent.make(flags, store, { names: options.agentName })
+  const names = agents.map(({ name }) => name)
   const write = (runId: string, text: string, tag: string) =>
     screen.out(options.json ? `${Text.json({ runId, end: tag, text })}\n` : `${Text.flat(runId)}  ${text}\n`)
   const codes = new Map<string, number>()
   const common: Omit<RunWorker.Options<SkillRegistry>, "agents"> = {
     concurrency: options.concurrency,
     lease: `${options.lease} seconds`,
-    resume: ({ runId }) =>
-      Effect.flatMap(CliAgent.missingSkill(flags, agent(), runId), (name) =>
-        name === undefined
-          ? Effect.succeed({ context: Settings.contextOf(flags) })
-          : Effect.fail(new ToolNotFound({ name }))
-      ),
+    resume: Effect.fnUntraced(function* (head) {
+      const own = agents.find(({ name }) => name === head.agent) ?? agents[0]
+      const state = Option.getOrUndefined(yield* RunStore.use((runs) => runs.load(head.runId)))
+      if (state !== undefined && CliAgent.isStandIn(state, flags)) {
+        return yield* new AgentMismatch({ runId: head.runId, agent: state.agent, given: "a stand-in" })
+      }
+      const missing = own && (yield* CliAgent.missingSkill(flags, own, head.runId))
+      return missing === undefined ? { context: Settings.contextOf(flags) } : yield* new ToolNotFound({ name: missing })
+    }),
     onRun: ({ runId }, exit) =>
       Effect.sync(() => {
         if (options.once) codes.set(runId, codeOf(exit))
@@ -46,7 +50,7 @@ export const work = Effect.fnUntraced(function* (flags: Settings.Settings, optio
   }
   yield* Effect.gen(function* () {
     const withPrograms = yield* CliAgent.programs(flags)
-    const settings = { ...common, agents: names.map((name) => withPrograms(agent(name))) }
+    const settings = { ...common, agents: agents.map(withPrograms) }
     if (options.cluster) return yield* Cluster.serve(settings, options)
     if (!options.once) {
       screen.progress(`waiting for runs of ${names.map((name) => Text.excerpt(name, 40)).join(", ")}\n`)
@@ -78,5 +82,6 @@ const endOf = (exit: Exit.Exit<unknown, KernelError>): string => {
   if (Cause.hasInterruptsOnly(exit.cause)) return "released"
   const error = Cause.squash(exit.cause)
   if (error instanceof ToolNotFound) return CliAgent.missing(error.name)
+  if (error instanceof AgentMismatch) return CliAgent.unnamed(error.agent)
   return Text.excerpt(error instanceof Error ? error.message : String(error), 300)
 }

@@ -32,12 +32,12 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
     const store = yield* Store.builtOf(opened)
     const settings = yield* Settings.ofFlags(input)
     const isRunning = (settings.model ?? settings.script ?? settings.agent) !== undefined
-    const { agent, kernel } = yield* CliAgent.make(settings, store, isRunning ? {} : { unused: "" })
-    const names = input.agentName.length === 0 ? [agent().name] : input.agentName
+    const usual = isRunning ? { names: input.agentName } : { unused: "" }
+    const { agents: running, kernel } = yield* CliAgent.make(settings, store, usual)
     const scenarios = input.scenarios ?? (existsSync(defaultScenarios) ? defaultScenarios : undefined)
     const { evaluations = defaultReports } = input
     const routes = Effect.map(CliAgent.programs(settings), (withPrograms) => {
-      const agents = isRunning ? names.flatMap((name) => inBothDialects(withPrograms(agent(name)))) : []
+      const agents = isRunning ? running.flatMap((agent) => inBothDialects(withPrograms(agent))) : []
       return Studio.layer({ agents, readOnly, scenarios, evaluations })
     }).pipe(Layer.unwrap, Layer.provide(Layer.merge(kernel, store.media)))
     const server = yield* listening(input.port)
