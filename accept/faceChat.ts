@@ -1,4 +1,5 @@
 /** A person who chats: an answer that is drawn while it streams, and what stays of it; questions that are asked again. */
+import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { enter } from "./faceRuns.ts"
@@ -170,11 +171,89 @@ const history = (browser: Browser, office: Office) =>
     return verdict(pass, `${asked.join()}; the button ends at ${Math.round(bottom.y + bottom.height)} of 760 pixels`)
   })
 
+const conversation = (browser: Browser, office: Office) =>
+  attempt("a conversation is renamed, shared as a file that works alone, and deleted", async () => {
+    const page = await openChat(browser, office)
+    await say(page, "Are seats free?")
+    await page.getByRole("button", { name: "Good answer" }).click()
+    await page.locator('[aria-label="Good answer"][aria-pressed=true]').waitFor()
+    await page.reload()
+    await page.locator('[aria-label="Good answer"][aria-pressed=true]').waitFor()
+    await page.getByRole("button", { name: "Rename" }).click()
+    await page.getByLabel("name", { exact: true }).fill("Seats of Friday")
+    await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click()
+    const line = page.locator(".chat aside li a", { hasText: "Seats of Friday" })
+    await line.waitFor()
+    await picture(page, "face-named")
+    const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Share" }).click()])
+    const path = join(shots, "face-shared.html")
+    await file.saveAs(path)
+    const shared = await browser.newPage()
+    await shared.goto(`file://${path}`)
+    await shared.getByText("The seat is taken.").first().waitFor()
+    await shared.close()
+    await page.getByRole("button", { name: "Delete" }).click()
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click()
+    await page.getByText("Deleted", { exact: true }).waitFor()
+    await line.waitFor({ state: "detached" })
+    const left = await page.locator(".exchange").count()
+    await page.close()
+    return verdict(left === 0, `${left} questions are left`)
+  })
+
+/** A door to a server that can be shut, as while the server restarts. */
+const doorTo = (port: number) => {
+  const sockets = new Set<Socket>()
+  const door = createServer((socket) => {
+    const other = connect(port, "127.0.0.1")
+    for (const one of [socket, other]) {
+      sockets.add(one)
+      one.on("error", () => undefined)
+      one.on("close", () => {
+        sockets.delete(one)
+        socket.destroy()
+        other.destroy()
+      })
+    }
+    socket.pipe(other).pipe(socket)
+  })
+  const open = (at: number) => new Promise<void>((resolve) => door.listen(at, "127.0.0.1", resolve))
+  const shut = () => {
+    door.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  return { open, shut, port: () => (door.address() as AddressInfo).port }
+}
+
+const reconnected = (browser: Browser, office: Office) =>
+  attempt("a page that loses its server says so, and goes on by itself once the server is there", async () => {
+    const url = new URL(office.url)
+    const door = doorTo(Number(url.port))
+    await door.open(0)
+    const port = door.port()
+    url.port = String(port)
+    const page = await openChat(browser, { ...office, url: url.href })
+    await say(page, "What is stored of a run? Tell it slowly.")
+    await page.locator('[aria-busy="true"]').waitFor()
+    door.shut()
+    await page.getByText("reconnecting").waitFor()
+    await picture(page, "face-reconnecting")
+    await door.open(port)
+    await page.getByRole("button", { name: "Try again" }).waitFor()
+    const cells = await page.locator(".answer td").count()
+    const said = await page.getByText("reconnecting").count()
+    await page.close()
+    door.shut()
+    return verdict(cells === 4 && said === 0, `${cells} cells of the table`)
+  })
+
 export const chatLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await streamed(browser, office),
   await kept(browser, office),
   await branches(browser, office),
   await written(browser, office),
   await retried(browser, office),
-  await history(browser, office)
+  await history(browser, office),
+  await conversation(browser, office),
+  await reconnected(browser, office)
 ]

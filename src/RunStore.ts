@@ -148,12 +148,14 @@ export const prune = Effect.fn("RunStore.prune")(function* (options: {
   readonly tenant?: string | undefined
   /** Only trees whose caller has all of these labels. */
   readonly labels?: { readonly [name: string]: string } | undefined
+  /** Only trees whose id begins with this text. */
+  readonly prefix?: string | undefined
 }): Effect.fn.Return<ReadonlyArray<string>, StoreError, RunStore> {
   const store = yield* RunStore
   const media = yield* Effect.serviceOption(MediaStore)
-  const { agent, labels, status = ["completed"], tenant, updatedBefore } = options
+  const { agent, labels, prefix, status = ["completed"], tenant, updatedBefore } = options
   const removed: Array<string> = []
-  const roots = yield* store.list({ status, updatedBefore, roots: true, agent, tenant, labels })
+  const roots = yield* store.list({ status, updatedBefore, roots: true, agent, tenant, labels, prefix })
   const over = yield* treesOf(store, roots)
   for (const [rootRunId, tree] of over) {
     if (!tree.every((head) => head.updatedAt < updatedBefore)) over.delete(rootRunId)

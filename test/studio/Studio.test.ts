@@ -116,9 +116,15 @@ describe("Studio", () => {
   it.live("admits only pages with the token of this start", () =>
     Effect.gen(function* () {
       const site = yield* serve()
-      const routes = ["/info", "/runs", "/questions", "/scenarios", "/runs/x/records", "/runs/x/export"].map(
-        (path) => `/data${path}`
-      )
+      const routes = [
+        "/info",
+        "/runs",
+        "/conversations",
+        "/questions",
+        "/scenarios",
+        "/runs/x/records",
+        "/runs/x/export"
+      ].map((path) => `/data${path}`)
       for (const route of [
         ...routes,
         "/data/page?server=a&uri=ui://b",

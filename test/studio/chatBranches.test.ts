@@ -1,12 +1,5 @@
 import { describe, expect, it } from "vitest"
-import {
-  choose,
-  conversationIn,
-  conversationOf,
-  readChoices,
-  runIdOf,
-  writeChoices
-} from "../../src/studio/page/chatBranches.ts"
+import { choose, readChoices, runIdOf, writeChoices } from "../../src/studio/page/chatBranches.ts"
 
 describe("the branches of a conversation", () => {
   it("names a run by the variants on the way to it, without first ones", () => {
@@ -23,10 +16,5 @@ describe("the branches of a conversation", () => {
 
   it("forgets later choices when an earlier place chooses another variant", () => {
     expect(writeChoices(choose(readChoices("1v2.3v2.5v3"), 3, 1))).toBe("1v2.3v1")
-  })
-
-  it("lists a conversation by its first run alone", () => {
-    expect(["chat.c.1", "chat.c.2", "chat.c.1v2.1"].map(conversationOf)).toEqual(["c", undefined, undefined])
-    expect(["chat.c.3v2.4", "chat.c.1", "other.1"].map(conversationIn)).toEqual(["c", "c", undefined])
   })
 })

@@ -5,13 +5,12 @@
 
 import * as Effect from "effect/Effect"
 import type * as HttpRouter from "effect/http/HttpRouter"
-import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Route from "../../http/CallerRoute.ts"
-import { asProblem, Invalid } from "../../http/HttpProblem.ts"
+import { asProblem } from "../../http/HttpProblem.ts"
 import { ServedRuns } from "../../http/ServedRuns.ts"
 import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
@@ -20,10 +19,12 @@ import { SkillRegistry } from "../../SkillRegistry.ts"
 import { questions, pageOf, recordsAfter, waitingIn } from "./studioData.ts"
 import { toHtml } from "../RunExport.ts"
 import { json } from "./answerJson.ts"
+import * as OwnChatRoutes from "./ownChatRoutes.ts"
 import * as EvaluationRoutes from "./evaluationRoutes.ts"
 import * as Edits from "./forkEdits.ts"
 import { framed, type Pages } from "./framedPage.ts"
 import * as Matrix from "./matrixReports.ts"
+import { query } from "./requestQuery.ts"
 import * as RunFacts from "./runFacts.ts"
 import { infoOf } from "./studioInfo.ts"
 import { overviewOf } from "./studioOverview.ts"
@@ -67,6 +68,7 @@ export const layer = (
       yield* get("/scenarios", () =>
         Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )
+      yield* OwnChatRoutes.add(path, { store, media, factsOf })
       if (options.evaluations !== undefined) yield* EvaluationRoutes.add(path, options.evaluations)
       yield* get("/page", () => Effect.flatMap(query(PageQuery), (page) => framed(options.pages, page)))
       yield* get("/runs/:runId/records", () => records(store))
@@ -139,11 +141,3 @@ const ListQuery = Schema.Struct({
   order: Schema.optionalKey(Schema.Literals(["newest", "oldest"])),
   after: Schema.optionalKey(Schema.String)
 })
-
-/** Decodes the query of the request with a Schema. */
-const query = <A, I extends Readonly<Record<string, string | ReadonlyArray<string> | undefined>>>(
-  schema: Schema.Codec<A, I>
-) =>
-  HttpServerRequest.HttpServerRequest.use(({ url }) =>
-    Schema.decodeUnknownEffect(schema)(Object.fromEntries(new URL(url, "http://localhost").searchParams))
-  ).pipe(Effect.mapError(({ message }) => new Invalid({ detail: message.slice(0, 1_000) })))

@@ -28,10 +28,8 @@ const turnsOff = (choices: Choices, place: number): Choices =>
 export const runIdOf = (conversation: string, choices: Choices, place: number): string =>
   ["chat", conversation, writeChoices(turnsOff(choices, place)), place].filter((part) => part !== "").join(".")
 
-export const conversationOf = (runId: string): string | undefined => /^chat\.([\w-]+)\.1$/.exec(runId)?.[1]
-
-/** Returns the conversation of any of its runs. */
-export const conversationIn = (runId: string): string | undefined => /^chat\.([\w-]+)\.[\dv.]+$/.exec(runId)?.[1]
-
 export const chatAddress = (agent: string, conversation: string): string =>
   `#/chat/${encodeURIComponent(agent)}/${encodeURIComponent(conversation)}`
+
+/** Returns the address of a new conversation. */
+export const newChat = (agent: string): string => chatAddress(agent, crypto.randomUUID().slice(0, 8))

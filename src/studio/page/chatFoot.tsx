@@ -3,9 +3,10 @@
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { choose, writeChoices } from "./chatBranches.ts"
 import { choicesIn, type Exchange, retry, turnsOf } from "./chatStore.ts"
+import { Thumbs } from "./chatScores.tsx"
 import { spokenIn } from "./chatStream.ts"
 import { Icon } from "./icons.tsx"
-import { attempt, runAddress, setQuery } from "./pageStore.ts"
+import { attempt, canChange, info, runAddress, setQuery } from "./pageStore.ts"
 import { saidIn } from "./saidIn.ts"
 import { say } from "./toasts.tsx"
 
@@ -24,6 +25,9 @@ export const ChatFoot = ({ exchange, onAgain }: { exchange: Exchange; onAgain: (
       </button>
     )}
     <Variants exchange={exchange} />
+    {info.value.evaluations && canChange.value && exchange.state.status.type === "completed" && (
+      <Thumbs runId={exchange.runId} />
+    )}
     <a class="quiet" href={runAddress(exchange.runId)}>
       open the run
     </a>

@@ -2,11 +2,11 @@
 
 import { batch, signal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
-import type { RunLine } from "../internal/studioData.ts"
-import { chatAddress, conversationIn, conversationOf } from "./chatBranches.ts"
+import type { ConversationLine } from "../internal/ownChats.ts"
+import { chatAddress } from "./chatBranches.ts"
 import { attempt, data } from "./pageStore.ts"
 
-const lines = signal<ReadonlyArray<RunLine>>([])
+const lines = signal<ReadonlyArray<ConversationLine>>([])
 const next = signal<string | undefined>(undefined)
 const search = signal("")
 
@@ -15,34 +15,24 @@ let asked = 0
 /** Reads the conversations again, or their next page. An answer that is overtaken by a newer one is dropped. */
 export const readHistory = async (more = false): Promise<void> => {
   const turn = ++asked
-  const page = await data().runs({
-    ...(search.value.trim() === "" ? {} : { search: search.value }),
-    ...(more && next.value !== undefined ? { after: next.value } : {})
-  })
+  const page = await data().conversations(search.value, more ? next.value : undefined)
   if (turn !== asked) return
   batch(() => {
-    lines.value = more ? [...lines.value, ...page.runs] : page.runs
+    const known = new Set(more ? lines.value.map(({ id }) => id) : [])
+    lines.value = [...(more ? lines.value : []), ...page.lines.filter(({ id }) => !known.has(id))]
     next.value = page.next
   })
 }
 
-/** Returns one line for each conversation: that of its first question, or of one that was found. */
-const conversations = (): ReadonlyMap<string, RunLine> => {
-  const nameOf = search.value.trim() === "" ? conversationOf : conversationIn
-  return new Map(
-    lines.value.flatMap((line) => {
-      const id = nameOf(line.runId)
-      return id === undefined ? [] : [[id, line]]
-    })
-  )
-}
+/** Returns the name that a person gave a conversation. */
+export const nameOf = (conversation: string): string | undefined =>
+  lines.value.find(({ id }) => id === conversation)?.name
 
 export const ChatHistory = ({ conversation }: { conversation: string }) => {
   useEffect(() => {
     search.value = ""
     void attempt(readHistory)
   }, [])
-  const found = conversations()
   return (
     <>
       <input
@@ -56,16 +46,16 @@ export const ChatHistory = ({ conversation }: { conversation: string }) => {
           void attempt(readHistory)
         }}
       />
-      {found.size === 0 && search.value !== "" && <p class="quiet">Nothing found.</p>}
+      {lines.value.length === 0 && search.value !== "" && <p class="quiet">Nothing found.</p>}
       <ul>
-        {Array.from(found, ([id, line]) => (
+        {lines.value.map(({ agent, id, name, words }) => (
           <li key={id}>
             <a
               data-row
-              href={chatAddress(line.agent, id)}
+              href={chatAddress(agent, id)}
               {...(id === conversation ? { "aria-current": "page" as const } : {})}
             >
-              {line.words.slice(0, 60) || id}
+              {name ?? (words.slice(0, 60) || id)}
             </a>
           </li>
         ))}

@@ -8,7 +8,7 @@ import { forgetSpoken, listenTo } from "./chatStream.ts"
 import { Journal } from "./journal.ts"
 import { isMedia } from "./mediaTab.tsx"
 import { attempt, data, setQuery } from "./pageStore.ts"
-import { Refused } from "./source.ts"
+import { type Link, Refused } from "./source.ts"
 
 interface Place {
   /** The number of the question in the conversation. */
@@ -27,6 +27,9 @@ export interface Exchange extends Place {
 }
 
 export const exchanges = signal<ReadonlyArray<Exchange>>([])
+
+/** Whether the connection to a run is lost. */
+export const isReconnecting = signal(false)
 
 let leave: () => void = () => undefined
 let journals = new Map<string, Journal>()
@@ -202,12 +205,16 @@ const refresh = async (at: At): Promise<void> => {
   exchanges.value = index === -1 ? [...exchanges.value, exchange] : exchanges.value.with(index, exchange)
 }
 
+/** How long a page waits before it opens a connection again that the browser gave up. */
+const pause = 2_000
+
 const follow = (at: At): void => {
   const { runId } = at
   closeConversation()
   let isGone = false
   let isReading = false
   let isBehind = false
+  let timer: ReturnType<typeof setTimeout> | undefined
   const read = async () => {
     if (isReading) {
       isBehind = true
@@ -221,12 +228,26 @@ const follow = (at: At): void => {
     isReading = false
   }
   const listen = listenTo(runId)
-  const stop = data().follow(runId, 0, (event) => {
-    listen(event)
-    if (event.revision !== undefined) void read()
-  })
+  const onLink = (link: Link) => {
+    isReconnecting.value = link !== "open"
+    // The server ends the stream of a run that is over.
+    if (link === "closed" && isUnderWay(exchanges.value.find((one) => one.runId === runId))) {
+      timer = setTimeout(() => follow(at), pause)
+    }
+  }
+  const stop = data().follow(
+    runId,
+    0,
+    (event) => {
+      listen(event)
+      if (event.revision !== undefined) void read()
+    },
+    onLink
+  )
   leave = () => {
     isGone = true
+    isReconnecting.value = false
+    clearTimeout(timer)
     stop()
   }
 }

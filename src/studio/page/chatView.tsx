@@ -1,30 +1,30 @@
 /** Talks to an agent. */
 
 import { useEffect, useRef } from "preact/hooks"
+import { ChatHead } from "./chatHead.tsx"
 import { ChatHistory } from "./chatHistory.tsx"
+import { readScores } from "./chatScores.tsx"
 import { Composer } from "./chatComposer.tsx"
 import { ChatExchange } from "./chatExchange.tsx"
-import { chatAddress, readChoices } from "./chatBranches.ts"
+import { newChat, readChoices } from "./chatBranches.ts"
 import {
   askInstead,
   closeConversation,
-  type Exchange,
   exchanges,
+  isReconnecting,
   isUnderWay,
   openConversation,
   send
 } from "./chatStore.ts"
-import { excerpt, wordsOf } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { attempt, canChange, go, info, place } from "./pageStore.ts"
-
-const newId = () => crypto.randomUUID().slice(0, 8)
 
 export const ChatView = ({ agent, conversation }: { agent: string; conversation: string }) => {
   const line = place.value.query.get("line") ?? ""
   useEffect(() => {
-    if (agent !== "" && conversation === "") go(chatAddress(agent, newId()))
+    if (agent !== "" && conversation === "") go(newChat(agent))
     else if (conversation !== "") void attempt(() => openConversation(conversation, readChoices(line)))
+    if (info.value.evaluations) void attempt(readScores)
     return closeConversation
   }, [agent, conversation, line])
   if (info.value.agents.length === 0) return <NoAgent />
@@ -32,24 +32,19 @@ export const ChatView = ({ agent, conversation }: { agent: string; conversation:
     <div class="chat">
       <aside id="conversations" popover="auto" aria-label="Conversations">
         <Settings agent={agent} />
-        <button onClick={() => go(chatAddress(agent, newId()))}>New conversation</button>
+        <button data-key="n" onClick={() => go(newChat(agent))}>
+          New conversation
+        </button>
         <ChatHistory conversation={conversation} />
       </aside>
       <section aria-label="Chat">
-        <header>
-          <button class="plain sheet" popovertarget="conversations" aria-label="Conversations and settings">
-            <Icon name="menu" />
-          </button>
-          <h1>{titleOf(exchanges.value[0]) || `Chat with ${agent}`}</h1>
-        </header>
+        <ChatHead agent={agent} conversation={conversation} />
         <Messages agent={agent} conversation={conversation} />
         {canChange.value && <Composer agent={agent} conversation={conversation} />}
       </section>
     </div>
   )
 }
-
-const titleOf = (first: Exchange | undefined): string => excerpt(wordsOf(first?.state.input.at(-1)), 120)
 
 /** The messages. The last line stays in view unless the reader has scrolled up. */
 const Messages = ({ agent, conversation }: { agent: string; conversation: string }) => {
@@ -87,11 +82,19 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
             }
           />
         ))}
+        <Reconnecting />
         {count === 0 && <p class="empty">Ask {agent} something.</p>}
       </div>
     </div>
   )
 }
+
+const Reconnecting = () =>
+  isReconnecting.value && isUnderWay(exchanges.value.at(-1)) ? (
+    <p class="quiet" role="status">
+      <Icon name="radio" /> reconnecting …
+    </p>
+  ) : null
 
 const NoAgent = () => (
   <div class="empty">
@@ -114,7 +117,7 @@ const Settings = ({ agent }: { agent: string }) => {
   const pick = (model: string, dialect: string) => {
     const found =
       family.find((one) => one.model === model && one.dialect === dialect) ?? family.find((one) => one.model === model)
-    if (found !== undefined) go(chatAddress(found.name, newId()))
+    if (found !== undefined) go(newChat(found.name))
   }
   const choice = (label: string, value: string, values: ReadonlyArray<string>, choose: (value: string) => void) => (
     <label class="field">
@@ -131,7 +134,7 @@ const Settings = ({ agent }: { agent: string }) => {
   const dialects = family.filter(({ model }) => model === chosen.model).map(({ dialect }) => dialect)
   return (
     <>
-      {choice("agent", baseOf(chosen.name), names, (name) => go(chatAddress(name, newId())))}
+      {choice("agent", baseOf(chosen.name), names, (name) => go(newChat(name)))}
       {choice("model", chosen.model, models, (model) => pick(model, chosen.dialect))}
       {choice("dialect", chosen.dialect, dialects, (dialect) => pick(chosen.model, dialect))}
     </>

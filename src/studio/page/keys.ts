@@ -23,6 +23,7 @@ export const keys: ReadonlyArray<readonly [key: string, what: string]> = [
   ["u", "take the answer back"],
   ["f s", "fork, cancel"],
   ["g + o r a c p e s", "overview, runs, approvals, chat, operate, evaluate, scenarios"],
+  ["n i", "new conversation, write a message"],
   ["y", "copy the address"],
   ["?", "this list"]
 ]
@@ -82,6 +83,8 @@ const actions: Actions = {
   x: select,
   f: () => press("f", true),
   s: () => press("s", true),
+  n: () => press("n", true),
+  i: () => document.querySelector<HTMLElement>(".chat > section > .composer textarea")?.focus(),
   " ": () => (playing.value = playing.value === 0 ? 4 : 0),
   L: goLive,
   y: () => void navigator.clipboard?.writeText(location.href)

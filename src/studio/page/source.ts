@@ -7,6 +7,7 @@ import type { Group, Need } from "../../Operations.ts"
 import type { Experiment, ExperimentReport } from "../internal/experiments.ts"
 import type { DataSet, NewRow, NewScore, Score } from "../internal/keptLines.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
+import type { ConversationPage } from "../internal/ownChats.ts"
 import type { Overview } from "../internal/studioOverview.ts"
 import type { WaitingQuestion, ListQuery, Records, RunPage } from "../internal/studioData.ts"
 import { person } from "./person.ts"
@@ -71,6 +72,11 @@ export interface Source {
   /** Deletes old runs. Returns how many. */
   readonly prune: (old: Old) => Promise<number>
   readonly fork: (runId: string, fork: Fork) => Promise<string>
+  /** Returns a page of conversations, those whose questions or answers have the words of a search. */
+  readonly conversations: (search: string, after?: string) => Promise<ConversationPage>
+  /** Names a conversation. An empty name takes its name away. */
+  readonly rename: (conversation: string, name: string) => Promise<void>
+  readonly remove: (conversation: string) => Promise<void>
   readonly start: (body: unknown) => Promise<string>
   readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
   readonly messages: (runId: string) => Promise<ReadonlyArray<unknown>>
@@ -84,8 +90,16 @@ export interface Source {
   /** Returns the address of the page of a `ui_resource`. */
   readonly pageUrl: (server: string, uri: string) => string
   /** Calls `onEvent` for each event after a revision, until the returned function is called. */
-  readonly follow: (runId: string, after: number, onEvent: (event: LiveEvent) => void) => () => void
+  readonly follow: (
+    runId: string,
+    after: number,
+    onEvent: (event: LiveEvent) => void,
+    onLink?: (link: Link) => void
+  ) => () => void
 }
+
+/** The connection of a follower. A lost one is opened again by the browser, a closed one is not. */
+export type Link = "open" | "lost" | "closed"
 
 export interface LiveEvent {
   readonly type: string
@@ -119,11 +133,9 @@ const request = async (method: string, path: string, body?: BodyInit, type = "ap
   const change = method === "GET" ? {} : { "x-kernai-studio": "1", "content-type": type, ...signature() }
   // A small change is sent although the page is being left.
   const keepalive = typeof body === "string" && body.length < 30_000
-  const response = await fetch(base() + path, {
-    method,
-    headers: change,
-    keepalive,
-    ...(body === undefined ? {} : { body })
+  const init = { method, headers: change, keepalive, ...(body === undefined ? {} : { body }) }
+  const response = await fetch(base() + path, init).catch(() => {
+    throw new Refused(0, "the server cannot be reached")
   })
   if (response.ok) return response
   const problem = await response.json().catch(() => ({}))
@@ -183,12 +195,17 @@ export const server: Source = {
   experiments: () => get("/data/experiments"),
   experiment: (file) => get(`/data/experiments/${encodeURIComponent(file)}`),
   pageUrl: (server, uri) => `${base()}/data/page?${new URLSearchParams({ server, uri }).toString()}`,
+  conversations: (search, after) => get(`/data/conversations?${queryOf({ search, ...(after && { after }) })}`),
+  rename: async (conversation, name) => void (await send(`/data/conversations/${conversation}`, { name })),
+  remove: async (conversation) => void (await request("DELETE", `/data/conversations/${conversation}`)),
   start: async (body) => (await post<{ runId: string }>("/api/runs", body)).runId,
   upload: async (runId, file) => (await request("POST", `/api${of(runId)}/media`, file, file.type)).json(),
   messages: async (runId) => (await get<{ messages: ReadonlyArray<unknown> }>(`/api${of(runId)}/result`)).messages,
-  follow: (runId, after, onEvent) => {
+  follow: (runId, after, onEvent, onLink = () => undefined) => {
     const from = after === 0 ? "" : `&after=${after}`
     const stream = new EventSource(`${base()}/api${of(runId)}/events?until=end${from}`)
+    stream.onopen = () => onLink("open")
+    stream.onerror = () => onLink(stream.readyState === EventSource.CLOSED ? "closed" : "lost")
     stream.onmessage = ({ data }) => onEvent(JSON.parse(data))
     return () => stream.close()
   }
