@@ -43,7 +43,7 @@ export type {
   TakeUpError
 } from "./internal/worker/driverModel.ts"
 
-export { answerBy } from "./internal/worker/questionDeadlines.ts"
+export { answerBy } from "./internal/store/runStatus.ts"
 export { isPassing } from "./internal/worker/retries.ts"
 
 /**

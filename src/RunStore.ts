@@ -49,6 +49,7 @@ export type {
   Claim,
   Lease,
   CountRange,
+  ListPlace,
   Note,
   Notes,
   RunCount,

@@ -19,8 +19,8 @@ import { type RunRecord, type RunState, type Status, advance, answer, turnCount 
 import * as Storable from "../kit/storable.ts"
 import { flat } from "../kit/text.ts"
 import { timeSpan } from "../kit/time.ts"
-import { selects, statusOf, storedStatuses } from "../internal/store/runStatus.ts"
-import type { Claim, Lease, Note, RunFilter, RunHead } from "../internal/store/runStoreTypes.ts"
+import { answerBy, selects, statusOf, storedStatuses } from "../internal/store/runStatus.ts"
+import type { Claim, Lease, ListPlace, Note, RunFilter, RunHead } from "../internal/store/runStoreTypes.ts"
 
 /**
  * Returns the error for records that no store accepts: records of several runs, or records that do not lead to `state`
@@ -302,6 +302,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&
   (filter.roots !== true || head.parentRunId === undefined) &&
   (filter.updatedBefore === undefined || head.updatedAt < filter.updatedBefore) &&
+  (filter.order !== "due" || dueAt(head) !== undefined) &&
   (filter.after === undefined || inOrder(filter)(filter.after, head) < 0) &&
   (filter.unleased !== true || head.lease?.isLive !== true)
 
@@ -349,9 +350,24 @@ export const atMost = ({ limit = Infinity }: RunFilter): number =>
  */
 export const inOrder =
   ({ order }: RunFilter) =>
-  (a: Pick<RunHead, "createdAt" | "runId">, b: Pick<RunHead, "createdAt" | "runId">): number =>
-    (order === "oldest" ? a.createdAt - b.createdAt : b.createdAt - a.createdAt) ||
-    (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+  (a: ListPlace, b: ListPlace): number =>
+    (order === "due"
+      ? (dueAt(a) ?? 0) - (dueAt(b) ?? 0)
+      : order === "oldest"
+        ? a.createdAt - b.createdAt
+        : b.createdAt - a.createdAt) || (a.runId < b.runId ? -1 : a.runId > b.runId ? 1 : 0)
+
+/**
+ * Returns the deadline by which the order `due` sorts a waiting run, in milliseconds since the epoch and no later than a
+ * `Date` can be. Undefined if its questions have none.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const dueAt = ({ status }: { readonly status?: RunHead["status"] | Status }): number | undefined => {
+  const deadline = status === undefined ? undefined : answerBy({ status })
+  return deadline === undefined ? undefined : Math.min(deadline, 8.64e15)
+}
 
 // ---------------------------------------------------------------- search
 

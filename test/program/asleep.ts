@@ -42,10 +42,7 @@ const queriesWithin = (counted: () => number, seconds: number) =>
     return Effect.map(Effect.sleep(`${seconds} seconds`), () => counted() - before)
   })
 
-/**
- * Queries of the worker in a second, once it rests. While it reads the runs that wait, it sends a query every five
- * seconds, so it has read all of them when twelve seconds pass without one.
- */
+/** Queries of the worker in a second, once it rests, that is when twelve seconds pass without one. */
 const queries = (counted: () => number) =>
   Effect.gen(function* () {
     const inTwelve = queriesWithin(counted, 12)

@@ -6,7 +6,7 @@ import { ChatHistory, type KernelError, Limits, MediaStore, Memory, RunStore } f
 import { PgRunStore, SqlChatHistory, SqlMediaStore, SqlMemory, SqlRunStore } from "../../src/sql/index.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import * as Postgres from "../support/postgres.ts"
-import { loads, open, put, suite } from "../support/runStore.ts"
+import { awaiting, loads, open, put, suite } from "../support/runStore.ts"
 import { wayTo } from "../support/silence.ts"
 
 const scope = Scope.makeUnsafe()
@@ -37,6 +37,28 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         const refusal = yield* Effect.flip((yield* at(url)).load("run"))
         assert.strictEqual(refusal.reason, "format")
         assert.match(refusal.message, /format 4 is newer than 3, .*; update kernai/)
+      }),
+    30_000
+  )
+
+  it.live(
+    "finds the deadlines of runs that waited before their tables had them",
+    () =>
+      Effect.gen(function* () {
+        const { database: name, url, ...server } = yield* Postgres.database
+        const store = yield* at(url)
+        for (const metadata of awaiting) {
+          const run = Journal.begin(`run${awaiting.indexOf(metadata)}`)
+          yield* put(store, [run.last(), run.commit("pause", [{ type: "paused", reason: "asked", metadata }])])
+        }
+        const [client] = yield* besides({ ...server, database: name })
+        yield* client`ALTER TABLE kernai_runs DROP COLUMN due_at`
+        yield* client`DELETE FROM kernai_migrations WHERE migration_id >= 7`
+        const due = yield* Effect.flatMap(at(url), (store) => store.list({ order: "due" }))
+        assert.deepStrictEqual(
+          due.map(({ runId }) => runId),
+          ["run1", "run0"]
+        )
       }),
     30_000
   )

@@ -9,7 +9,20 @@ import * as Key from "../../src/sql/internal/key.ts"
 import * as SqlCounts from "../../src/sql/internal/sqlCounts.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "../support/folder.ts"
-import { endsWithLayer, loads, open, put, putAll, race, resume, soundUpTo, suite, tagOf } from "../support/runStore.ts"
+import {
+  awaiting,
+  endsWithLayer,
+  loads,
+  open,
+  put,
+  putAll,
+  race,
+  resume,
+  soundUpTo,
+  suite,
+  tagOf
+} from "../support/runStore.ts"
+import { tracer } from "../support/tracer.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -331,7 +344,8 @@ describe("SqlRunStore, in its tables", () => {
       yield* failed("slow", "ProviderError", "timeout")
       yield* failed("poisoned", "RunPoisoned")
       db.exec("UPDATE kernai_runs SET status = 'failed' WHERE status IN ('no_answer', 'poisoned')")
-      db.exec("DROP INDEX kernai_runs_counts; DELETE FROM kernai_migrations WHERE migration_id >= 5")
+      db.exec("DROP INDEX kernai_runs_counts; DROP INDEX kernai_runs_due; ALTER TABLE kernai_runs DROP COLUMN due_at")
+      db.exec("DELETE FROM kernai_migrations WHERE migration_id >= 5")
       const idsWith = (status: RunStore.StatusWord) =>
         Effect.map(
           Effect.flatMap(at(filename), (store) => store.list({ status: [status], order: "oldest" })),
@@ -340,6 +354,40 @@ describe("SqlRunStore, in its tables", () => {
       assert.deepStrictEqual(yield* idsWith("no_answer"), ["empty", "refused"])
       assert.deepStrictEqual(yield* idsWith("poisoned"), ["poisoned"])
       assert.deepStrictEqual(yield* idsWith("failed"), ["poisoned", "slow"])
+    })
+  )
+
+  it.effect("finds the deadlines of runs that waited before their tables had them", () =>
+    Effect.gen(function* () {
+      const { db, filename, store } = yield* stored
+      for (const metadata of awaiting) {
+        const run = Journal.begin(`run${awaiting.indexOf(metadata)}`)
+        yield* put(store, [run.last(), run.commit("pause", [{ type: "paused", reason: "asked", metadata }])])
+      }
+      db.exec("DROP INDEX kernai_runs_due; ALTER TABLE kernai_runs DROP COLUMN due_at")
+      db.exec("DELETE FROM kernai_migrations WHERE migration_id >= 7")
+      const due = yield* Effect.flatMap(at(filename), (store) => store.list({ order: "due" }))
+      assert.deepStrictEqual(
+        due.map(({ runId }) => runId),
+        ["run1", "run0"]
+      )
+    })
+  )
+
+  it.effect("lists waiting runs by their deadlines by walking an index, and sorts none of them", () =>
+    Effect.gen(function* () {
+      const { db, store } = yield* stored
+      const { layer, spans } = tracer()
+      const after = { createdAt: 1, runId: "run" }
+      const list = store.list({ status: ["waiting"], roots: true, order: "due", limit: 100, after })
+      yield* Effect.provide(list, layer)
+      const texts = spans.map(({ attributes }) => String(attributes.get("db.query.text")))
+      assert.lengthOf(texts, 1)
+      const values = Array.from(texts[0]?.match(/\?/g) ?? [], () => 1)
+      const plan = db.prepare(`EXPLAIN QUERY PLAN ${texts[0]}`).all(...values)
+      const steps = plan.map(({ detail }) => String(detail))
+      assert.match(steps[0] ?? "", /kernai_runs_due \(due_at>\?\)/)
+      assert.notInclude(steps.join(), "TEMP B-TREE")
     })
   )
 

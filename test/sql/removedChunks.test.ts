@@ -23,6 +23,7 @@ describe("a chunk of earlier messages that another process removes while a run i
         detail: "run_started",
         at: 1,
         status: "running",
+        due_at: null,
         format: RunCodec.format,
         origin: {
           root: "run",

@@ -2,7 +2,7 @@
  * The checks of run stores as tests, and stores that share their runs.
  */
 import { assert, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Option, Queue, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Option, Queue, Schema, Scope, Stream } from "effect"
 import { Kernel, RunStore, type RunState } from "kernai"
 import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
@@ -86,3 +86,13 @@ export const race = Effect.fnUntraced(function* (kind: Kind) {
   )
   assert.isAtLeast(stored.length, 60)
 })
+
+/** The metadata of runs that wait: two with deadlines, the later one first, and others that hold none. */
+export const awaiting: ReadonlyArray<Schema.Json> = [
+  { questions: [{ callId: "a", answerBy: 90.5 }, "other", { answerBy: "1" }] },
+  { questions: [{ callId: "b" }, { callId: "c", answerBy: 20 }, { answerBy: 70 }] },
+  { questions: [{ callId: "d" }] },
+  { questions: { answerBy: 1 } },
+  ["questions"],
+  null
+]

@@ -27,15 +27,18 @@ const process = (store: RunStore.RunStoreShape) =>
     Layer.provideMerge(Layer.succeed(RunStore.RunStore, store))
   )
 
-/** A store that counts its lists, with a worker. */
+/** A store that counts its lists and the runs in those of waiting runs, with a worker. */
 const working = Effect.gen(function* () {
   const memory = yield* RunStore.makeMemory
-  const lists = { count: 0 }
+  const lists = { count: 0, waiting: new Array<number>() }
   const store: RunStore.RunStoreShape = {
     ...memory,
     list: (filter) => {
       lists.count++
-      return memory.list(filter)
+      const isOfWaiting = filter?.status?.includes("waiting") === true
+      return Effect.tap(memory.list(filter), (heads) =>
+        Effect.sync(() => (isOfWaiting ? lists.waiting.push(heads.length) : undefined))
+      )
     }
   }
   yield* Effect.forkScoped(Effect.provide(RunWorker.run({ agents: [agent] }), process(store)), {
@@ -71,6 +74,34 @@ describe("an idle worker on a store in memory", () => {
       yield* TestClock.adjust("23 hours")
       assert.strictEqual(yield* statusOf(store, "r"), "waiting")
       assert.strictEqual(lists.count, count)
+    })
+  )
+
+  it.effect("reads a page of the runs that wait after a change, and wakes all of them on time", () =>
+    Effect.gen(function* () {
+      const { lists, store } = yield* working
+      // Those of an agent that no worker has come first, and stay.
+      const foreign = Agent.make({ name: "foreign", instructions: "", model: "m", skills: "all" })
+      const theirs = Array.from({ length: 60 }, (_, index) => ({ of: foreign, runId: `foreign${index}` }))
+      const mine = Array.from({ length: 60 }, (_, index) => ({ of: agent, runId: `r${index}` }))
+      yield* TestClock.adjust("1 minute")
+      for (const { of, runId } of [...theirs, ...mine]) {
+        yield* Effect.provide(Effect.exit(Kernel.run(of, "go", { runId })), process(store))
+      }
+      yield* TestClock.adjust("1 minute")
+      lists.waiting.length = 0
+      yield* Effect.provide(Effect.exit(Kernel.run(agent, "go", { runId: "last" })), process(store))
+      yield* TestClock.adjust("1 minute")
+      // One page for its records, and one for those that were stored in the meantime.
+      assert.deepStrictEqual(lists.waiting, [100, 100])
+      yield* TestClock.adjust("23 hours")
+      assert.deepStrictEqual(lists.waiting, [100, 100])
+      yield* TestClock.adjust("1 hour")
+      yield* Effect.repeat(TestClock.adjust(1), { times: 300 })
+      for (const { of, runId } of [...theirs, ...mine]) {
+        const [asked] = Option.getOrThrow(yield* store.load(runId)).questions
+        assert.strictEqual(asked?.callId === `${runId}:t1.0`, of === foreign, runId)
+      }
     })
   )
 

@@ -3,6 +3,7 @@
  */
 
 import type { Status } from "../../RunState.ts"
+import { type Json, jsonObject } from "../../kit/json.ts"
 import type { Lease, RunFilter, RunStatus, StatusWord } from "./runStoreTypes.ts"
 
 /**
@@ -71,6 +72,23 @@ export const hasFailed = (status: RunStatus): status is Extract<RunStatus, { rea
 
 /** Returns whether workers gave up a run because their processes died of it. */
 export const isPoisoned = (status: RunStatus): boolean => status.type === "failed" && status.error.tag === "RunPoisoned"
+
+/**
+ * Returns the earliest deadline of a waiting run's questions, in milliseconds since the epoch. Undefined if none has a
+ * deadline.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const answerBy = ({ status }: { readonly status: RunStatus | Status }): number | undefined =>
+  status.type === "waiting" || status.type === "paused" ? deadlineIn(status.metadata) : undefined
+
+const deadlineIn = (metadata: Json): number | undefined => {
+  const { questions } = jsonObject(metadata)
+  if (!Array.isArray(questions)) return undefined
+  const times = questions.map((question) => jsonObject(question)["answerBy"]).filter((time) => typeof time === "number")
+  return times.length === 0 ? undefined : Math.min(...times)
+}
 
 /** Returns whether a filter selects a status. */
 export const selects = ({ status: words }: Pick<RunFilter, "status">, status: RunStatus): boolean =>

@@ -127,6 +127,14 @@ export interface RunHead {
 }
 
 /**
+ * The place of a run in a list.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ListPlace = Pick<RunHead, "createdAt" | "runId"> & Partial<Pick<RunHead, "status">>
+
+/**
  * Selects runs to list. Runs of the same instant are ordered by id.
  *
  * @category models
@@ -157,10 +165,16 @@ export interface RunFilter extends Selection {
    * other words. The search covers the first 65,536 characters of the answer followed by the question.
    */
   readonly search?: string | undefined
-  /** The order of the list. Default: `newest` first. */
-  readonly order?: "newest" | "oldest" | undefined
-  /** Only runs that follow this one in that order, whether or not it still exists: pass the last head of a page. */
-  readonly after?: Pick<RunHead, "createdAt" | "runId"> | undefined
+  /**
+   * The order of the list. Default: `newest` first. `due` selects the waiting runs whose questions have a deadline, the
+   * earliest first.
+   */
+  readonly order?: "newest" | "oldest" | "due" | undefined
+  /**
+   * Only runs that follow this one in that order, whether or not it still exists: pass the last head of a page. The order
+   * `due` follows its status, too.
+   */
+  readonly after?: ListPlace | undefined
   /** The largest number of runs to return; less than one returns none. Default: all. */
   readonly limit?: number | undefined
 }

@@ -14,8 +14,6 @@ export interface DueRuns {
   /** Opened when a run is added. */
   readonly added: Latch.Latch
   readonly clock: Clock.Clock
-  /** Set when runs are dropped, because there are too many. */
-  isCut: boolean
 }
 
 /**
@@ -32,8 +30,7 @@ interface Time {
 export const make = (clock: Clock.Clock): DueRuns => ({
   times: new Map(),
   added: Latch.makeUnsafe(),
-  clock,
-  isCut: false
+  clock
 })
 
 /** Returns how many milliseconds are left until a due time: by the earlier one of its clocks. */
@@ -61,7 +58,6 @@ export const setDue = (due: DueRuns, { revision, runId }: Pick<RunHead, "revisio
   if (times.size < 2 * most) return
   const furthest = [...times].sort(([, a], [, b]) => b.until - a.until).slice(0, times.size - most)
   for (const [forgotten] of furthest) times.delete(forgotten)
-  due.isCut = true
 }
 
 /** Leaves a run alone for a while that could not be resumed or failed, for a moment if the store was away. */

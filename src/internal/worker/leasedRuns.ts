@@ -2,7 +2,6 @@
  * Gets runs by leases of their store: polls for runs, hears of offers, claims those that need an attempt.
  */
 
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -20,12 +19,12 @@ import { flat } from "../../kit/text.ts"
 import { emitOffer, emitted, onOffer } from "../../store-kit/Offers.ts"
 import * as Pages from "../../store-kit/RunPages.ts"
 import { isOverdue } from "../run/deadline.ts"
+import { answerBy } from "../store/runStatus.ts"
 import type { Driver } from "./attempt.ts"
 import * as Drivers from "./driver.ts"
-import type { TakeUpError } from "./driverModel.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { type Leases, acquire } from "./lease.ts"
-import { deadlineIn } from "./questionDeadlines.ts"
+import * as QuestionDeadlines from "./questionDeadlines.ts"
 import * as RestingPolls from "./restingPolls.ts"
 import { tasksOf } from "./retries.ts"
 import * as Suspects from "./suspects.ts"
@@ -46,6 +45,8 @@ export interface Worker {
 interface State<R> extends Leases {
   readonly driver: Driver<R>
   readonly orphanMs: (head: RunHead) => number
+  /** The time between two polls for late questions. */
+  readonly questionsMs: number
   /** Runs that are claimed, being claimed, or being released. */
   readonly claims: Map<string, Fiber.Fiber<unknown>>
   /** The revisions of runs when they were claimed. A run without progress since waits for the next poll. */
@@ -83,6 +84,7 @@ export const make = Effect.fnUntraced(function* <R>(
     timed: driver.timed,
     leaseMs: Duration.toMillis(options.lease ?? leaseDefault),
     orphanMs: orphanMs(options.orphanAfter),
+    questionsMs: Duration.toMillis(options.pollInterval ?? "5 seconds"),
     claims: new Map(),
     revisions: new Map(),
     suspect: undefined,
@@ -104,7 +106,7 @@ export const make = Effect.fnUntraced(function* <R>(
     Effect.forever(Effect.flatMap(DueRuns.nextDue(due), check)),
     RestingPolls.repeat({ ...polls.runs, often }, changes),
     Effect.forever(Effect.andThen(driver.places.freed, refill(worker, polls.next))),
-    RestingPolls.repeat({ ...polls.questions, often: options.pollInterval ?? "5 seconds" }, changes)
+    RestingPolls.repeat(polls.questions, changes)
   ]
   const drained = Effect.onInterrupt(() => drain(worker))
   return {
@@ -127,7 +129,7 @@ export const make = Effect.fnUntraced(function* <R>(
 
 /** The polls of a worker for runs that were not announced to it. */
 const pollsOf = <R>(worker: State<R>) => {
-  const { due, places, store } = worker.driver
+  const { places, store } = worker.driver
   const isFull = () => {
     worker.isPollCut ||= places.isFull()
     return places.isFull()
@@ -143,17 +145,11 @@ const pollsOf = <R>(worker: State<R>) => {
   // Separate pages, so that thousands of failed runs do not hide one that can continue.
   const running = Pages.make(underWay, forPlaces)
   const failed = Pages.make(["failed", "no_answer"], forPlaces)
-  const waiting = Pages.make(["waiting"], {
-    list,
-    consider: (head) => consider(worker, head),
-    isFull: () => false,
-    size: waitingPage
-  })
+  const questions = QuestionDeadlines.polls({ list, consider: (head) => consider(worker, head) }, worker.questionsMs)
   const alone = Semaphore.makeUnsafe(1).withPermits(1)
   // In turn, so that neither kind takes every place.
   const poll = inTurn(both(running.next, failed.next), both(failed.next, running.next))
   const next = inTurn(both(failed.next, running.next), running.next)
-  let hasReadQuestions = false
   return {
     /** Claims runs from the next page. */
     runs: {
@@ -177,21 +173,10 @@ const pollsOf = <R>(worker: State<R>) => {
         return next
       })
     ),
-    /** Reads all waiting runs at once, later the next page of them. */
-    questions: {
-      restart: () => {
-        due.isCut = false
-        waiting.restart()
-      },
-      poll: Effect.suspend(() => {
-        if (hasReadQuestions) return waiting.next
-        hasReadQuestions = true
-        return waiting.all
-      }),
-      isBusy: Effect.sync(() => due.isCut)
-    },
+    /** Declines late questions. */
+    questions,
     /** Claims all runs that can be claimed now. */
-    all: Effect.all([waiting.all, running.all, failed.all], { discard: true })
+    all: Effect.all([questions.poll, running.all, failed.all], { discard: true })
   }
 }
 
@@ -207,9 +192,6 @@ const isBusy = <R>({ claims, driver: { timed }, store }: State<R>): Effect.Effec
   )
 
 const underWay = ["queued", "running", "interrupted"] as const
-
-/** Number of waiting runs per page, so that a new question among ten thousand is found within two minutes. */
-const waitingPage = 1_000
 
 /** Runs the next one of these effects each time, in turn. */
 const inTurn = (one: Effect.Effect<boolean>, other: Effect.Effect<boolean>): Effect.Effect<boolean> => {
@@ -251,7 +233,7 @@ const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead
   const isAdmitted = driver.places.admits(parties)
   if (!isAdmitted && head.status.type === "queued") return passOver(worker, parties, runId)
   const next = yield* driver.next(head, lease === undefined ? isOrphan(worker.store, head, orphanMs(head)) : undefined)
-  if (next._tag === "Wait") DueRuns.setDue(driver.due, head, next.until)
+  if (next._tag === "Wait" && (yield* isSoon(worker, head))) DueRuns.setDue(driver.due, head, next.until)
   if (next._tag !== "Attempt") return
   if (!isAdmitted) return passOver(worker, parties, runId)
   const deadline = driver.agents.get(head.agent)?.budget.deadline
@@ -262,6 +244,10 @@ const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead
   if (isSuspect && worker.suspect !== undefined) return void worker.waitingSuspects.add(runId)
   yield* claim(worker, head, isSuspect)
 })
+
+/** Returns whether a deadline may pass before the next poll. Later ones are left to the store. */
+const isSoon = <R>({ questionsMs }: State<R>, head: RunHead): Effect.Effect<boolean> =>
+  Effect.map(Clock.currentTimeMillis, (now) => (answerBy(head) ?? 0) <= now + 2 * questionsMs)
 
 /** Lets a run wait for a place. */
 const passOver = <R>({ beyond, passedOver }: State<R>, parties: Turns.Parties, runId: string): void => {
@@ -328,7 +314,8 @@ const claim = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead, i
       if (isAlone) cleared()
       answer()
       const exit = Exit.isSuccess(ended) ? ended.value : undefined
-      if (exit !== undefined && Exit.isFailure(exit) && !worker.isDraining) stopped(worker, runId, exit.cause)
+      // Decides now, not at the next poll, when the run is retried, or its questions are declined.
+      if (exit !== undefined && Exit.isFailure(exit) && !worker.isDraining) emitOffer(worker.store, runId)
     })
   })
   yield* Effect.uninterruptible(begun)
@@ -342,14 +329,6 @@ const nextSuspect = <R>(worker: State<R>): void => {
   if (next === undefined) return
   worker.waitingSuspects.delete(next)
   emitOffer(worker.store, next)
-}
-
-/** Decides now, not at the next poll, when a run that stopped is retried, or its questions are declined. */
-const stopped = <R>(worker: State<R>, runId: string, cause: Cause.Cause<TakeUpError>): void => {
-  const error = Option.getOrUndefined(Cause.findErrorOption(cause))
-  const until = error?._tag === "RunPaused" ? deadlineIn(error.metadata) : undefined
-  if (until !== undefined) DueRuns.setDue(worker.driver.due, { runId, revision: 0 }, until)
-  emitOffer(worker.store, runId)
 }
 
 /** Lets every run finish its step, then releases the leases. A store or listener that hangs is abandoned. */

@@ -1,14 +1,10 @@
 /**
- * Declines questions whose deadline has passed.
- *
- * The head of a waiting run has its deadline, so stores need no index of deadlines. If several processes decline a
- * question, the first one succeeds and the others find the run changed.
+ * Finds and declines questions whose deadline has passed. If several processes decline a question, the first one
+ * succeeds and the others find the run changed.
  */
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import type {
   AnswerRefused,
   ConcurrentAppendError,
@@ -19,33 +15,12 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
-import type { Json } from "../../kit/json.ts"
+import { logIgnored } from "../../kit/foreignCode.ts"
+import type { Polling } from "../../store-kit/RunPages.ts"
 import { declined } from "../kernel/answers.ts"
 import { allQuestions, answer } from "../kernel/queue.ts"
-
-/**
- * Returns the earliest deadline of a waiting run's questions, in milliseconds since the epoch. Undefined if none has a
- * deadline.
- *
- * @category getters
- * @since 0.1.0
- */
-export const answerBy = ({ status }: Pick<RunHead, "status">): number | undefined =>
-  status.type === "waiting" ? deadlineIn(status.metadata) : undefined
-
-/** Returns the earliest deadline in the metadata of a pause, in milliseconds since the epoch. */
-export const deadlineIn = (metadata: Json): number | undefined => {
-  const questions = Option.getOrUndefined(read(metadata))?.questions ?? []
-  const times = questions.flatMap(({ answerBy }) => answerBy ?? [])
-  return times.length === 0 ? undefined : Math.min(...times)
-}
-
-/** The questions in the head of a waiting run. */
-const Waiting = Schema.Struct({
-  questions: Schema.Array(Schema.Struct({ answerBy: Schema.optionalKey(Schema.Finite) }))
-})
-
-const read = Schema.decodeUnknownOption(Waiting)
+import { answerBy } from "../store/runStatus.ts"
+import type { Polls } from "./restingPolls.ts"
 
 /**
  * Declines the questions of a run whose deadline has passed, and offers the run to workers. Returns whether there were
@@ -64,3 +39,43 @@ export const declineLate = Effect.fnUntraced(function* (
   yield* answer(store, runId, late, { revision, caller: "kernel" })
   return true
 })
+
+/**
+ * Creates polls for runs whose questions are late. A poll reads waiting runs in the order of their deadlines and stops at
+ * the first one that has time left, so that it is one query however many runs wait.
+ */
+export const polls = ({ consider, list }: Pick<Polling, "consider" | "list">, often: Polls["often"]): Polls => {
+  let next = Infinity
+  const considered = (head: RunHead, now: number) =>
+    Effect.matchCauseEffect(consider(head, now), {
+      onFailure: (cause) => Effect.as(notPolled(cause), false),
+      onSuccess: () => Effect.succeed(true)
+    })
+  const poll = Effect.gen(function* () {
+    next = Infinity
+    let isWhole = true
+    for (let after: RunHead | undefined, isLast = false; !isLast;) {
+      const now = yield* Clock.currentTimeMillis
+      const heads = yield* list({ status: ["waiting"], roots: true, order: "due", limit: page, after })
+      const early = heads.find((head) => (answerBy(head) ?? 0) > now)
+      const late = early === undefined ? heads : heads.slice(0, heads.indexOf(early))
+      for (const head of late) isWhole = (yield* considered(head, now)) && isWhole
+      if (early !== undefined) next = answerBy(early) ?? Infinity
+      isLast = late.length < page
+      after = late.at(-1)
+    }
+    return isWhole
+  })
+  return {
+    poll: Effect.catchCause(poll, (cause) => Effect.as(notPolled(cause), false)),
+    restart: () => {},
+    isBusy: Effect.succeed(false),
+    often,
+    left: Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, next - now))
+  }
+}
+
+/** Number of runs that a query returns. */
+const page = 100
+
+const notPolled = logIgnored("a worker could not poll for late questions")

@@ -2,7 +2,7 @@
  * Polls a store again and again, and rests while nothing happens in it.
  */
 
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Changes } from "../store/runStoreTypes.ts"
@@ -17,6 +17,8 @@ export interface Polls {
   readonly isBusy: Effect.Effect<boolean>
   /** The time between two polls. */
   readonly often: Duration.Input
+  /** Returns the milliseconds until a poll is needed, even if nothing changes. Default: it is not. */
+  readonly left?: Effect.Effect<number> | undefined
 }
 
 /**
@@ -24,19 +26,21 @@ export interface Polls {
  * now and then for changes that were not announced. Without `changes` it never rests.
  */
 export const repeat = Effect.fnUntraced(function* (
-  { isBusy, often, poll, restart }: Polls,
+  { isBusy, left = Effect.succeed(Infinity), often, poll, restart }: Polls,
   changes: Changes | undefined
 ): Effect.fn.Return<never> {
-  if (changes === undefined) return yield* Effect.forever(Effect.andThen(poll, Effect.sleep(often)))
+  const sleep = (longest: Duration.Input) =>
+    Effect.flatMap(left, (left) => Effect.sleep(Math.min(left, Duration.toMillis(longest))))
+  if (changes === undefined) return yield* Effect.forever(Effect.andThen(poll, sleep(often)))
   for (;;) {
     // Waits from before the pass, so that no change during the pass is missed.
     const changed = yield* Effect.forkChild(changes.next, { startImmediately: true })
     restart()
     for (let isWhole = false; !isWhole || (yield* isBusy);) {
       isWhole = yield* poll
-      yield* Effect.sleep(often)
+      yield* sleep(often)
     }
-    const silence = Effect.as(Effect.sleep(changes.recheck), true)
+    const silence = Effect.as(sleep(changes.recheck), true)
     while (yield* Effect.raceFirst(Effect.as(Fiber.await(changed), false), silence)) {
       if (yield* isBusy) break
       yield* poll

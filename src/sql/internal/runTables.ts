@@ -26,7 +26,8 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
     }),
     "0004_notes": sql.onDialectOrElse({ pg: () => notes(postgresText), orElse: () => notes("TEXT") }),
     "0005_unanswered": unanswered,
-    "0006_counts": counts
+    "0006_counts": counts,
+    "0007_deadlines": sql.onDialectOrElse({ pg: () => deadlinesPostgres, orElse: () => deadlinesSqlite })
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -40,6 +41,8 @@ export interface Row {
   readonly detail: string
   readonly at: number
   readonly status: string
+  /** The deadline of a waiting run. */
+  readonly due_at: number | null
   readonly format: number
   /** The fields of a new run that never change. */
   readonly origin?: Origin
@@ -116,12 +119,12 @@ export const appendPostgres = `
 WITH given AS MATERIALIZED (
   SELECT g.* FROM json_to_recordset($1::json) AS g (
     id text, first integer, records integer, body text, turns integer, detail text, at float8, status text,
-    root text, parent text, agent text, caller text, tenant text, labels json, facts text, created_at float8, words text,
+    due_at float8, root text, parent text, agent text, caller text, tenant text, labels json, facts text, created_at float8, words text,
     format integer, history text, chunks json
   ), set_config('lock_timeout', coalesce($3::text, current_setting('lock_timeout')), true)
 ), created AS (
-  INSERT INTO kernai_runs (id, root, parent, agent, caller, tenant, facts, format, created_at, status, history)
-  SELECT id, root, parent, agent, caller, tenant, facts, format, created_at, status, history FROM given
+  INSERT INTO kernai_runs (id, root, parent, agent, caller, tenant, facts, format, created_at, status, due_at, history)
+  SELECT id, root, parent, agent, caller, tenant, facts, format, created_at, status, due_at, history FROM given
   WHERE first = 1 ORDER BY id
   ON CONFLICT (id) DO NOTHING
   RETURNING run, id
@@ -138,8 +141,8 @@ WITH given AS MATERIALIZED (
   SELECT (run::bigint << 32) + 1, records, body, turns, detail, at FROM created JOIN given USING (id)
   RETURNING entry
 ), following AS (
-  SELECT run, before, (run::bigint << 32) + first AS entry, g.* FROM given AS g CROSS JOIN LATERAL (
-    SELECT run, r.status AS before FROM kernai_runs AS r WHERE id = g.id AND format <= $2::integer LIMIT 1
+  SELECT run, before, due_before, (run::bigint << 32) + first AS entry, g.* FROM given AS g CROSS JOIN LATERAL (
+    SELECT run, r.status AS before, r.due_at AS due_before FROM kernai_runs AS r WHERE id = g.id AND format <= $2::integer LIMIT 1
   ) AS r
   WHERE first > 1 AND (run::bigint << 32) + first = (
     SELECT entry + j.records FROM kernai_journal AS j
@@ -151,12 +154,13 @@ WITH given AS MATERIALIZED (
   ON CONFLICT DO NOTHING
   RETURNING entry
 ), appended AS (
-  SELECT run, id, status, status AS before, words
+  SELECT run, id, status, status AS before, due_at, due_at AS due_before, words
   FROM created JOIN begun ON entry = (run::bigint << 32) + 1 JOIN given USING (id)
   UNION ALL
-  SELECT run, id, status, before, words FROM following JOIN continued USING (entry)
+  SELECT run, id, status, before, due_at, due_before, words FROM following JOIN continued USING (entry)
 ), moved AS (
-  UPDATE kernai_runs AS r SET status = a.status FROM appended AS a WHERE r.run = a.run AND a.status <> before
+  UPDATE kernai_runs AS r SET status = a.status, due_at = a.due_at FROM appended AS a
+  WHERE r.run = a.run AND (a.status <> before OR a.due_at IS DISTINCT FROM due_before)
 ), remembered AS (
   INSERT INTO kernai_words (run, body) SELECT run, words FROM appended WHERE words IS NOT NULL ORDER BY run
   ON CONFLICT (run) DO UPDATE SET body = excluded.body
@@ -264,6 +268,31 @@ const unanswered = [
 
 /** The index of the counts of root runs, which holds all that they need. */
 const counts = ["CREATE INDEX kernai_runs_counts ON kernai_runs (agent, status, created_at) WHERE parent IS NULL"]
+
+/** The deadlines of waiting runs, and their index. Runs that wait already get theirs from their last row. */
+const deadlines = (time: string, deadline: string, questions: string) => [
+  `ALTER TABLE kernai_runs ADD COLUMN due_at ${time}`,
+  `UPDATE kernai_runs AS r SET due_at = (
+    SELECT min(${deadline}) FROM kernai_journal, ${questions} AS question WHERE entry = ${lastEntry}
+  ) WHERE status = 'paused'`,
+  "CREATE INDEX kernai_runs_due ON kernai_runs (due_at, id) WHERE due_at IS NOT NULL AND parent IS NULL"
+]
+
+const deadlinesSqlite = deadlines(
+  "INTEGER",
+  `CASE WHEN json_type(detail, fullkey || '.answerBy') IN ('integer', 'real')
+    THEN json_extract(detail, fullkey || '.answerBy') END`,
+  "json_each(detail, '$.metadata.questions')"
+)
+
+const deadlinesPostgres = deadlines(
+  "DOUBLE PRECISION",
+  "CASE WHEN json_typeof(question -> 'answerBy') = 'number' THEN CAST(question ->> 'answerBy' AS DOUBLE PRECISION) END",
+  `json_array_elements(
+    CASE WHEN json_typeof(detail::json #> '{metadata,questions}') = 'array'
+    THEN detail::json #> '{metadata,questions}' ELSE '[]' END
+  )`
+)
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
   // Only the type INTEGER makes the key the row id.

@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Cancellations, Followers } from "../../store-kit/Polling.ts"
-import { areStored, searchText, storedStatus } from "../../store-kit/StoreRules.ts"
+import { areStored, dueAt, searchText, storedStatus } from "../../store-kit/StoreRules.ts"
 import * as SharedHistory from "../../store-kit/SharedHistory.ts"
 import type { DuePart, Marks } from "../../store-kit/StateParts.ts"
 import { ConcurrentAppendError, RunExists, type StoreError } from "../../KernelError.ts"
@@ -104,6 +104,7 @@ const rowOf = (
         detail,
         at: state.updatedAt,
         status: storedStatus(state.status),
+        due_at: dueAt(state) ?? null,
         format: earlier === undefined ? RunCodec.oldestFormat : RunCodec.format,
         ...(isNew ? { origin: originOf(state, earlier) } : {}),
         ...(isNew || state.status.type === "completed" ? { words: searchText(state) } : {})

@@ -11,7 +11,15 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { Caller } from "../../Caller.ts"
-import { atMost, leaseOf, movedSince, searchWords, storedStatuses, underLease } from "../../store-kit/StoreRules.ts"
+import {
+  atMost,
+  dueAt,
+  leaseOf,
+  movedSince,
+  searchWords,
+  storedStatuses,
+  underLease
+} from "../../store-kit/StoreRules.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { Claim, RunFilter, RunHead } from "../../RunStore.ts"
@@ -62,7 +70,7 @@ const from = (sql: SqlClient, filter: RunFilter, selected: Fragment): Fragment =
     ? sql`${sql.literal(joined)} ${selected}`
     : sql`(SELECT * FROM kernai_runs AS r ${selected}) AS r
         JOIN kernai_journal AS j ON j.entry = ${sql.literal(Tables.lastEntry)}
-        ORDER BY created_at ${sql.literal(filter.order === "oldest" ? "ASC" : "DESC")}, id`
+        ORDER BY ${sql.literal(orderOf(filter))}`
 
 /** Returns whether ids or labels select runs. They are sorted, so that the database need not scan all runs in their order. */
 const selectsFew = ({ labels, prefix = "" }: RunFilter): boolean => prefix !== "" || Tables.labelKeys(labels).length > 0
@@ -118,19 +126,21 @@ const readTogether = (sql: SqlClient): Heads["head"] => {
 const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}) {
   const where = conditions(sql, filter)
   const columns = sql.literal(columnsOf(sql))
-  const isOldest = filter.order === "oldest"
   const { prefix = "" } = filter
-  // The sum keeps the database from using the index of this order.
-  const created = sql.literal(selectsFew(filter) ? "created_at + 0" : "created_at")
+  const order = sql.literal(orderOf(filter))
   const heads: Array<RunHead> = []
   const most = atMost(filter)
-  let last = filter.after && { created_at: filter.after.createdAt, id: Key.make(filter.after.runId) }
+  let last: Place | undefined = filter.after && {
+    created_at: filter.after.createdAt,
+    due_at: dueAt(filter.after) ?? 0,
+    id: Key.make(filter.after.runId)
+  }
   for (;;) {
     const wanted = most - heads.length
     const selected = sql`
-      WHERE ${sql.and(last === undefined ? where : [...where, behind(sql, last, isOldest)])}
-      ORDER BY ${created} ${sql.literal(isOldest ? "ASC" : "DESC")}, id LIMIT ${wanted}`
-    const rows = yield* sql<Place>`SELECT created_at, id, ${columns} FROM ${from(sql, filter, selected)}`
+      WHERE ${sql.and(last === undefined ? where : [...where, behind(sql, last, filter)])}
+      ORDER BY ${order} LIMIT ${wanted}`
+    const rows = yield* sql<Place>`SELECT created_at, due_at, id, ${columns} FROM ${from(sql, filter, selected)}`
     for (const row of rows) {
       // An unreadable head does not hide others, and does not count toward a page.
       const head = yield* Effect.catch(toHead(row), (error) =>
@@ -148,6 +158,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
     agent,
     caller,
     labels,
+    order,
     prefix = "",
     rootRunId,
     roots,
@@ -158,7 +169,9 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
     updatedBefore
   } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-  if (status !== undefined) where.push(hasWord(sql, status))
+  // Only waiting runs have a deadline, and SQLite would prefer the index of the status.
+  const areDue = order === "due" && status?.includes("waiting") === true
+  if (status !== undefined && !areDue) where.push(hasWord(sql, status))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (caller !== undefined) where.push(sql`caller = ${Key.make(caller)}`)
   if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
@@ -168,6 +181,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
   if (prefix !== "") where.push(sql.or(Key.rangesOf(prefix).map((range) => isWithin(sql, range))))
   if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
   if (roots === true) where.push(sql`parent IS NULL`)
+  if (order === "due") where.push(sql`due_at IS NOT NULL`)
   if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
   if (unleased === true) where.push(sql`(expires_at IS NULL OR expires_at <= ${sql.literal(nowOf(sql))})`)
   const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
@@ -202,9 +216,18 @@ const hasWord = (sql: SqlClient, words: NonNullable<RunFilter["status"]>): Fragm
   return conditions.length === 0 ? sql`1 = 0` : sql.or(conditions)
 }
 
-const behind = (sql: SqlClient, { created_at, id }: Place, isOldest: boolean): Fragment => {
+/** Returns the columns that sort a list. */
+const orderOf = (filter: RunFilter): string => {
+  const { order } = filter
+  // The sum keeps the database from using the index of this order.
+  const column = `${order === "due" ? "due_at" : "created_at"}${selectsFew(filter) ? " + 0" : ""}`
+  return `${column} ${order === "due" || order === "oldest" ? "ASC" : "DESC"}, id`
+}
+
+const behind = (sql: SqlClient, { created_at, due_at, id }: Place, { order }: RunFilter): Fragment => {
   // The first condition is a range of the index: a page costs the same however many runs come before it.
-  return isOldest
+  if (order === "due") return sql`due_at >= ${due_at} AND (due_at > ${due_at} OR id > ${id})`
+  return order === "oldest"
     ? sql`created_at >= ${created_at} AND (created_at > ${created_at} OR id > ${id})`
     : sql`created_at <= ${created_at} AND (created_at < ${created_at} OR id > ${id})`
 }
@@ -264,6 +287,7 @@ const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>
 /** The position of a run in a list. */
 interface Place {
   readonly created_at: number
+  readonly due_at: number | null
   readonly id: string
 }
 

@@ -266,6 +266,40 @@ export const heads: ReadonlyArray<Check> = [
     })
   },
   {
+    name: "lists waiting runs by the earliest deadline of their questions, page by page",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-due"
+      const asked = (id: string, ...deadlines: ReadonlyArray<number | undefined>) => {
+        const run = Journal.begin(`heads/due/${id}`, { agent, createdAt: 1 })
+        const questions = deadlines.map((answerBy) => (answerBy === undefined ? {} : { answerBy }))
+        return [
+          run.last(),
+          run.commit("pause", [{ type: "paused", reason: "asked", metadata: { questions } }])
+        ] as const
+      }
+      for (const id of ["b", "a"]) yield* put(one, asked(id, 50))
+      yield* put(one, asked("c", undefined, 90.5, 20))
+      yield* put(one, asked("d", undefined))
+      yield* put(one, asked("e", 1e300))
+      const moved = Journal.begin("heads/due/f", { agent, createdAt: 1 })
+      const pause = (answerBy: number) =>
+        moved.commit("pause", [{ type: "paused", reason: "asked", metadata: { questions: [{ answerBy }] } }])
+      yield* put(one, [moved.last(), pause(10)])
+      const due = (filter: RunStore.RunFilter = {}) => two.list({ agent, order: "due", ...filter })
+      const ids = (heads: ReadonlyArray<RunStore.RunHead>) => heads.map(({ runId }) => runId.slice(10)).join("")
+      assert.equal(ids(yield* due()), "fcabe")
+      yield* put(one, [pause(70)])
+      assert.equal(ids(yield* due()), "cabfe")
+      const page = yield* due({ limit: 2, status: ["waiting"], roots: true })
+      assert.equal(ids(page), "ca")
+      assert.equal(ids(yield* due({ after: page[1] })), "bfe")
+      assert.equal(ids(yield* due({ after: page[1], prefix: "heads/due/", limit: 2 })), "bf")
+      assert.equal(ids(yield* due({ after: (yield* due()).at(-1) })), "")
+      yield* put(one, [moved.commit("resume", [], { resumed: true })])
+      assert.equal(ids(yield* due()), "cabe")
+    })
+  },
+  {
     name: "finds runs by the words of their questions and answers",
     body: Effect.fnUntraced(function* (one, two) {
       const agent = "heads-search"
