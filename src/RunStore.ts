@@ -55,6 +55,7 @@ export type {
   RunCount,
   RunFilter,
   RunHead,
+  RunSpending,
   RunStatus,
   RunStoreShape,
   StatusWord

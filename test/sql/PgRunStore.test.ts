@@ -52,7 +52,9 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           yield* put(store, [run.last(), run.commit("pause", [{ type: "paused", reason: "asked", metadata }])])
         }
         const [client] = yield* besides({ ...server, database: name })
-        yield* client`ALTER TABLE kernai_runs DROP COLUMN due_at`
+        for (const column of ["due_at", "model", "pace", "tokens", "cost"]) {
+          yield* client`ALTER TABLE kernai_runs DROP COLUMN ${client(column)}`
+        }
         yield* client`DELETE FROM kernai_migrations WHERE migration_id >= 7`
         const due = yield* Effect.flatMap(at(url), (store) => store.list({ order: "due" }))
         assert.deepStrictEqual(

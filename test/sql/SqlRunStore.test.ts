@@ -7,6 +7,7 @@ import { DatabaseSync } from "node:sqlite"
 import { SqliteClient, SqlRunStore } from "../../src/sql/index.ts"
 import * as Key from "../../src/sql/internal/key.ts"
 import * as SqlCounts from "../../src/sql/internal/sqlCounts.ts"
+import * as SqlSpending from "../../src/sql/internal/sqlSpending.ts"
 import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 import { folder } from "../support/folder.ts"
 import {
@@ -35,6 +36,15 @@ const at = (filename: string) =>
 describe("SqlRunStore on SQLite", () => {
   suite(at(`${Effect.runSync(Scope.provide(folder, scope))}/runs.db`))
 })
+
+/** Removes what the migrations from the seventh on added, and forgets those from one on. */
+const before = (db: DatabaseSync, migration: number): void => {
+  for (const index of ["due", "spending"]) db.exec(`DROP INDEX kernai_runs_${index}`)
+  for (const column of ["due_at", "model", "pace", "tokens", "cost"]) {
+    db.exec(`ALTER TABLE kernai_runs DROP COLUMN ${column}`)
+  }
+  db.exec(`DELETE FROM kernai_migrations WHERE migration_id >= ${migration}`)
+}
 
 describe("SqlRunStore, in its tables", () => {
   it.live("ends subscriptions with its layer", () =>
@@ -344,8 +354,8 @@ describe("SqlRunStore, in its tables", () => {
       yield* failed("slow", "ProviderError", "timeout")
       yield* failed("poisoned", "RunPoisoned")
       db.exec("UPDATE kernai_runs SET status = 'failed' WHERE status IN ('no_answer', 'poisoned')")
-      db.exec("DROP INDEX kernai_runs_counts; DROP INDEX kernai_runs_due; ALTER TABLE kernai_runs DROP COLUMN due_at")
-      db.exec("DELETE FROM kernai_migrations WHERE migration_id >= 5")
+      db.exec("DROP INDEX kernai_runs_counts")
+      before(db, 5)
       const idsWith = (status: RunStore.StatusWord) =>
         Effect.map(
           Effect.flatMap(at(filename), (store) => store.list({ status: [status], order: "oldest" })),
@@ -364,8 +374,7 @@ describe("SqlRunStore, in its tables", () => {
         const run = Journal.begin(`run${awaiting.indexOf(metadata)}`)
         yield* put(store, [run.last(), run.commit("pause", [{ type: "paused", reason: "asked", metadata }])])
       }
-      db.exec("DROP INDEX kernai_runs_due; ALTER TABLE kernai_runs DROP COLUMN due_at")
-      db.exec("DELETE FROM kernai_migrations WHERE migration_id >= 7")
+      before(db, 7)
       const due = yield* Effect.flatMap(at(filename), (store) => store.list({ order: "due" }))
       assert.deepStrictEqual(
         due.map(({ runId }) => runId),
@@ -391,21 +400,38 @@ describe("SqlRunStore, in its tables", () => {
     })
   )
 
-  it.live("counts runs by walking an index, and sorts none of them", () =>
-    Effect.gen(function* () {
-      const { db, filename } = yield* stored
-      const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(SqliteClient.layer({ filename })))
-      const [text, params] = SqlCounts.query(sql, { from: 0, to: 1_000, slots: 4 }).compile()
-      const values = params.map(Number)
-      const plan = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values)
-      const steps = plan.map(({ detail }) => String(detail))
-      const reads = steps.filter((step) => /^(SCAN|SEARCH) (kernai_runs|r) /.test(step))
-      assert.isAtLeast(reads.length, 4)
-      for (const read of reads) assert.match(read, /kernai_runs_counts|INTEGER PRIMARY KEY/)
-      assert.include(reads.at(-1), "(agent=? AND status=? AND created_at>? AND created_at<?)")
-      assert.notInclude(steps.join(), "TEMP B-TREE")
-    })
-  )
+  const walks = [
+    {
+      name: "counts runs by walking an index, and sorts none of them",
+      query: SqlCounts.query,
+      index: "kernai_runs_counts",
+      range: "(agent=? AND status=? AND created_at>? AND created_at<?)"
+    },
+    {
+      name: "sums what runs used by walking an index, and sorts none of them",
+      query: SqlSpending.query,
+      index: "kernai_runs_spending",
+      range: "COVERING INDEX kernai_runs_spending (agent=? AND model=? AND pace=? AND created_at>? AND created_at<?)"
+    }
+  ]
+  for (const { index, name, query, range } of walks) {
+    it.live(name, () =>
+      Effect.gen(function* () {
+        const { db, filename } = yield* stored
+        const sql = yield* SqlClient.SqlClient.pipe(Effect.provide(SqliteClient.layer({ filename })))
+        const [text, params] = query(sql, { from: 0, to: 1_000, slots: 4 }).compile()
+        const steps = db
+          .prepare(`EXPLAIN QUERY PLAN ${text}`)
+          .all(...params.map(Number))
+          .map(({ detail }) => String(detail))
+        const reads = steps.filter((step) => /^(SCAN|SEARCH) (kernai_runs|r) /.test(step))
+        assert.isAtLeast(reads.length, 4)
+        for (const read of reads) assert.match(read, new RegExp(`INDEX ${index}|INTEGER PRIMARY KEY`))
+        assert.include(reads.at(-1), range)
+        assert.notInclude(steps.join(), "TEMP B-TREE")
+      })
+    )
+  }
 
   it.effect("lists the other runs when a head is unreadable (S-16)", () =>
     Effect.gen(function* () {

@@ -254,6 +254,12 @@ export interface RunStoreShape {
    * @since 0.1.0
    */
   readonly counts?: ((range: CountRange) => Effect.Effect<ReadonlyArray<RunCount>, StoreError>) | undefined
+  /**
+   * Sums what root runs used that have ended, with one query. Without it, this is unknown.
+   *
+   * @since 0.1.0
+   */
+  readonly spending?: ((range: CountRange) => Effect.Effect<ReadonlyArray<RunSpending>, StoreError>) | undefined
   /** Deletes runs with everything stored for them. Ignores unknown ids. */
   readonly remove: (runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
@@ -300,6 +306,28 @@ export interface RunCount {
   readonly agent: string
   readonly status: StatusWord
   readonly count: number
+}
+
+/**
+ * What root runs of an agent used that started in a slot of the range, have ended, and took about as long. Runs that
+ * ended without a reply are left out.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunSpending {
+  /** The index of the slot. */
+  readonly slot: number
+  readonly agent: string
+  /** The model of their last replies. */
+  readonly model: string
+  /** Milliseconds from the start of the runs to their end, within a tenth. */
+  readonly took: number
+  readonly runs: number
+  /** Tokens of their prompts and replies, with those of the runs below them. */
+  readonly tokens: number
+  /** US dollars. Absent where no price is known. */
+  readonly costUsd?: number
 }
 
 /**

@@ -27,7 +27,11 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
     "0004_notes": sql.onDialectOrElse({ pg: () => notes(postgresText), orElse: () => notes("TEXT") }),
     "0005_unanswered": unanswered,
     "0006_counts": counts,
-    "0007_deadlines": sql.onDialectOrElse({ pg: () => deadlinesPostgres, orElse: () => deadlinesSqlite })
+    "0007_deadlines": sql.onDialectOrElse({ pg: () => deadlinesPostgres, orElse: () => deadlinesSqlite }),
+    "0008_spending": sql.onDialectOrElse({
+      pg: () => spending({ text: postgresText, time: "DOUBLE PRECISION" }),
+      orElse: () => spending({ text: "TEXT", time: "INTEGER" })
+    })
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -46,6 +50,8 @@ export interface Row {
   readonly format: number
   /** The fields of a new run that never change. */
   readonly origin?: Origin
+  /** What a root run used that ended. */
+  readonly spent?: Spent
   /** The texts for searching the run, if they change. */
   readonly words?: string
 }
@@ -64,6 +70,17 @@ export interface Origin {
   readonly history: string | null
   /** The chunks that are not stored yet. */
   readonly chunks: ReadonlyArray<ChunkRow>
+}
+
+/** What a run used, of which the overview has the sums. */
+export interface Spent {
+  /** The key of the model of its last reply. */
+  readonly model: string
+  /** How long it took, in steps of a quarter of an octave. */
+  readonly pace: number
+  readonly tokens: number
+  /** US dollars, or null if no price is known. */
+  readonly cost: number | null
 }
 
 /** Some messages that runs share, and the chunk with those before them. */
@@ -119,12 +136,18 @@ export const appendPostgres = `
 WITH given AS MATERIALIZED (
   SELECT g.* FROM json_to_recordset($1::json) AS g (
     id text, first integer, records integer, body text, turns integer, detail text, at float8, status text,
-    due_at float8, root text, parent text, agent text, caller text, tenant text, labels json, facts text, created_at float8, words text,
-    format integer, history text, chunks json
+    due_at float8, root text, parent text, agent text, caller text, tenant text, labels json, facts text,
+    created_at float8, words text, format integer, history text, chunks json, model text, pace integer, tokens float8,
+    cost float8
   ), set_config('lock_timeout', coalesce($3::text, current_setting('lock_timeout')), true)
 ), created AS (
-  INSERT INTO kernai_runs (id, root, parent, agent, caller, tenant, facts, format, created_at, status, due_at, history)
-  SELECT id, root, parent, agent, caller, tenant, facts, format, created_at, status, due_at, history FROM given
+  INSERT INTO kernai_runs (
+    id, root, parent, agent, caller, tenant, facts, format, created_at, status, due_at, history, model, pace, tokens,
+    cost
+  )
+  SELECT id, root, parent, agent, caller, tenant, facts, format, created_at, status, due_at, history, model, pace,
+    tokens, cost
+  FROM given
   WHERE first = 1 ORDER BY id
   ON CONFLICT (id) DO NOTHING
   RETURNING run, id
@@ -154,13 +177,15 @@ WITH given AS MATERIALIZED (
   ON CONFLICT DO NOTHING
   RETURNING entry
 ), appended AS (
-  SELECT run, id, status, status AS before, due_at, due_at AS due_before, words
+  SELECT run, id, status, status AS before, due_at, due_at AS due_before, words, model, pace, tokens, cost
   FROM created JOIN begun ON entry = (run::bigint << 32) + 1 JOIN given USING (id)
   UNION ALL
-  SELECT run, id, status, before, due_at, due_before, words FROM following JOIN continued USING (entry)
+  SELECT run, id, status, before, due_at, due_before, words, model, pace, tokens, cost
+  FROM following JOIN continued USING (entry)
 ), moved AS (
-  UPDATE kernai_runs AS r SET status = a.status, due_at = a.due_at FROM appended AS a
-  WHERE r.run = a.run AND (a.status <> before OR a.due_at IS DISTINCT FROM due_before)
+  UPDATE kernai_runs AS r SET status = a.status, due_at = a.due_at, model = coalesce(a.model, r.model),
+    pace = coalesce(a.pace, r.pace), tokens = coalesce(a.tokens, r.tokens), cost = coalesce(a.cost, r.cost)
+  FROM appended AS a WHERE r.run = a.run AND (a.status <> before OR a.due_at IS DISTINCT FROM due_before)
 ), remembered AS (
   INSERT INTO kernai_words (run, body) SELECT run, words FROM appended WHERE words IS NOT NULL ORDER BY run
   ON CONFLICT (run) DO UPDATE SET body = excluded.body
@@ -178,7 +203,7 @@ export const paramsOfPostgres = (rows: ReadonlyArray<Row>, format: number, lockT
 ]
 
 /** Returns a row as one object. Missing fields become null in the database. */
-const flat = ({ origin, ...row }: Row) => ({ ...row, ...origin })
+const flat = ({ origin, spent, ...row }: Row) => ({ ...row, ...origin, ...spent })
 
 /** The channel on which PostgreSQL announces the key of a run that has new records. */
 export const channel = "kernai_runs"
@@ -293,6 +318,16 @@ const deadlinesPostgres = deadlines(
     THEN detail::json #> '{metadata,questions}' ELSE '[]' END
   )`
 )
+
+/** The columns and the index of what root runs used that ended. The index holds all that their sums need. */
+const spending = ({ text, time }: { readonly text: string; readonly time: string }) => [
+  `ALTER TABLE kernai_runs ADD COLUMN model ${text}`,
+  "ALTER TABLE kernai_runs ADD COLUMN pace INTEGER",
+  `ALTER TABLE kernai_runs ADD COLUMN tokens ${time}`,
+  "ALTER TABLE kernai_runs ADD COLUMN cost DOUBLE PRECISION",
+  `CREATE INDEX kernai_runs_spending ON kernai_runs (agent, model, pace, created_at, tokens, cost)
+    WHERE model IS NOT NULL`
+]
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
   // Only the type INTEGER makes the key the row id.

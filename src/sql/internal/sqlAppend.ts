@@ -22,6 +22,7 @@ import type { AppendRow } from "./groupAppend.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
 import { failed, readable } from "./sqlFault.ts"
+import { spentOf } from "./sqlSpending.ts"
 import { facts } from "./sqlHeads.ts"
 import { appendAtOnce } from "./sqliteAppend.ts"
 import * as Histories from "./sqlHistories.ts"
@@ -95,6 +96,7 @@ const rowOf = (
   Result.flatMap(RunCodec.encodeRecords(records, earlier), (body) =>
     Result.map(RunCodec.encodeStatus(state.status), (detail) => {
       const isNew = records[0].revision === 1
+      const spent = spentOf(state)
       return {
         id: Key.make(state.runId),
         first: records[0].revision,
@@ -107,6 +109,7 @@ const rowOf = (
         due_at: dueAt(state) ?? null,
         format: earlier === undefined ? RunCodec.oldestFormat : RunCodec.format,
         ...(isNew ? { origin: originOf(state, earlier) } : {}),
+        ...(spent === undefined ? {} : { spent }),
         ...(isNew || state.status.type === "completed" ? { words: searchText(state) } : {})
       }
     })

@@ -6,6 +6,7 @@ import type { Statement } from "effect/sql/Statement"
 import type { CountRange, RunStoreShape, StatusWord } from "../../RunStore.ts"
 import * as Key from "./key.ts"
 import { failed } from "./sqlFault.ts"
+import { slotsOf } from "./sqlSlots.ts"
 
 interface Row {
   readonly slot: number
@@ -33,10 +34,8 @@ export const make =
  * Counts the runs of each agent, status and slot by walking its part of the index, which costs a fifteenth of sorting
  * all runs into groups. The agents and statuses are found by leaps in the index, from each pair to the next.
  */
-export const query = (sql: SqlClient, { from, slots, to }: CountRange): Statement<Row> => {
-  const startOf = (slot: string) =>
-    sql`(CAST(${from} AS DOUBLE PRECISION) + ${sql.literal(slot)} * CAST(${(to - from) / slots} AS DOUBLE PRECISION))`
-  return sql<Row>`
+export const query = (sql: SqlClient, range: CountRange): Statement<Row> =>
+  sql<Row>`
     WITH RECURSIVE pairs (run, agent, status) AS (
       SELECT * FROM (
         SELECT run, agent, status FROM kernai_runs WHERE parent IS NULL ORDER BY agent, status LIMIT 1
@@ -49,16 +48,13 @@ export const query = (sql: SqlClient, { from, slots, to }: CountRange): Statemen
         ),
         (SELECT run FROM kernai_runs WHERE parent IS NULL AND agent > p.agent ORDER BY agent, status LIMIT 1)
       )
-    ), slots (slot) AS (
-      SELECT 0 UNION ALL SELECT slot + 1 FROM slots WHERE slot < CAST(${slots} AS INTEGER) - 1
-    )
+    ), ${slotsOf(sql, range)}
     SELECT slot, agent, status, (
       SELECT count(*) FROM kernai_runs AS r
       WHERE parent IS NULL AND r.agent = p.agent AND r.status = p.status
-      AND created_at >= ${startOf("slot")} AND created_at < ${startOf("(slot + 1)")} AND created_at < ${to}
+      AND created_at >= starts AND created_at < ends
     ) AS count
     FROM pairs AS p CROSS JOIN slots`
-}
 
 const words: ReadonlyArray<StatusWord> = ["completed", "failed", "cancelled", "no_answer", "poisoned", "running"]
 

@@ -19,11 +19,8 @@ export const appendAtOnce = (attempt: SqliteClient["attempt"] | undefined, row: 
 /** Appends a row. Returns false if it does not follow the stored ones. */
 export const append = (sql: SqlClient, row: Tables.Row): Effect.Effect<boolean, SqlError> => {
   if (row.origin !== undefined) return whole(sql, row, create(sql, row, row.origin))
-  const moved = whole(
-    sql,
-    row,
-    sql`UPDATE kernai_runs SET status = ${row.status}, due_at = ${row.due_at} WHERE id = ${row.id} RETURNING run`
-  )
+  const changed = sql.update({ status: row.status, due_at: row.due_at, ...row.spent })
+  const moved = whole(sql, row, sql`UPDATE kernai_runs SET ${changed} WHERE id = ${row.id} RETURNING run`)
   if (row.status !== "running") return moved
   return Effect.flatMap(insert(sql, row), (isDone) => (isDone ? yes : moved))
 }
@@ -37,7 +34,7 @@ const insert = (sql: SqlClient, row: Tables.Row): Effect.Effect<boolean, SqlErro
 /** Stores a new run without a journal, with its labels and chunks. Returns no row for a run that exists. */
 const create = Effect.fnUntraced(function* (
   sql: SqlClient,
-  { due_at, format, id, status }: Tables.Row,
+  { due_at, format, id, spent, status }: Tables.Row,
   { chunks, labels, ...origin }: Tables.Origin
 ) {
   // The chunks were looked for before the transaction, and another process may have removed them since.
@@ -49,7 +46,7 @@ const create = Effect.fnUntraced(function* (
     yield* sql`INSERT INTO kernai_histories ${sql.insert({ ...chunk })} ON CONFLICT (id) DO NOTHING`
   }
   const created = yield* sql<{ readonly run: number }>`
-    INSERT INTO kernai_runs ${sql.insert({ ...origin, id, format, status, due_at })}
+    INSERT INTO kernai_runs ${sql.insert({ ...origin, ...spent, id, format, status, due_at })}
     ON CONFLICT (id) DO NOTHING RETURNING run`
   for (const { run } of created) {
     for (const label of labels) yield* sql`INSERT INTO kernai_labels ${sql.insert({ run, label })}`

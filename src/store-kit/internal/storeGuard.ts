@@ -42,7 +42,8 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
     offers: store.offers === undefined ? undefined : withoutDefects(store.offers),
     changes: store.changes,
     notes: store.notes === undefined ? undefined : soundNotes(store.notes),
-    counts: store.counts === undefined ? undefined : soundCounts(store.counts),
+    counts: soundList(store.counts),
+    spending: soundList(store.spending),
     remove: (runIds) => call("remove", () => store.remove(runIds))
   }
   shareOffers(sound, store)
@@ -51,10 +52,8 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
   return sound
 }
 
-const soundCounts =
-  (counts: NonNullable<RunStore.RunStoreShape["counts"]>): NonNullable<RunStore.RunStoreShape["counts"]> =>
-  (range) =>
-    call("list", () => counts(range))
+const soundList = <A, B>(list: ((query: A) => Effect.Effect<B, StoreError>) | undefined) =>
+  list === undefined ? undefined : (query: A) => call("list", () => list(query))
 
 const soundNotes = (notes: RunStore.Notes): RunStore.Notes => ({
   list: (prefix) => call("read", () => notes.list(prefix)),

@@ -31,5 +31,33 @@ export const counts: ReadonlyArray<Check> = [
       assert.deepEqual(lines.toSorted(), ["0 clerk completed 1", "1 Ä %1 completed 1", "2 clerk running 1"])
       assert.deepEqual(yield* two.counts({ from: start - 10, to: start, slots: 1 }), [])
     })
+  },
+  {
+    name: "sums what root runs used that ended, by the slot of their start, by agent, model and duration",
+    body: Effect.fnUntraced(function* (one, two) {
+      if (two.spending === undefined) return
+      const [early, late, same] = [
+        begun("spending-1", "clerk", 20_000),
+        begun("spending-2", "Ä %1", 20_999),
+        begun("spending-3", "clerk", 20_001)
+      ]
+      const below = begun("spending-4", "clerk", 20_002, { parentRunId: "spending-1", rootRunId: "spending-1" })
+      const open = begun("spending-5", "clerk", 20_003)
+      for (const { first, run } of [early, same, below]) {
+        yield* putAll(one, [first])
+        yield* putAll(one, Journal.finish(run))
+      }
+      yield* putAll(one, [late.first, ...Journal.turn(late.run), ...Journal.finish(late.run)])
+      yield* putAll(one, [open.first, ...Journal.turn(open.run)])
+      const range = { from: start + 20_000, to: start + 21_000, slots: 2 }
+      const found = (yield* two.spending(range)).toSorted((a, b) => a.slot - b.slot)
+      assert.deepEqual(
+        found.map(({ agent, costUsd, model, runs, slot, tokens, took }) =>
+          [slot, agent, model, runs, tokens, costUsd, Math.round(took)].join()
+        ),
+        ["0,clerk,mock/scripted,2,240,0.002,6", "1,Ä %1,mock/scripted,1,240,0.002,16"]
+      )
+      assert.deepEqual(yield* two.spending({ from: start + 19_000, to: start + 20_000, slots: 1 }), [])
+    })
   }
 ]
