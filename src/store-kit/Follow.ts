@@ -48,8 +48,8 @@ export const follow = <E = never>(
 ): Stream.Stream<RunEvent, Failure | E> =>
   Stream.fromChannel(
     Channel.fromTransform((_, scope) =>
-      Effect.flatMap(headOf(store, runId), ({ rootRunId }) => {
-        const follower = new Follower(soundRuns(store), runId, rootRunId, options, received, stopped)
+      Effect.flatMap(headOf(store, runId), (head) => {
+        const follower = new Follower(soundRuns(store), head, options, received, stopped)
         return Effect.as(Scope.addFinalizer(scope, follower.leave), follower.next)
       })
     )
@@ -129,6 +129,8 @@ class Follower<E> {
   readonly #runId: string
   readonly #rootRunId: string
   readonly #isOver: (head: RunStore.RunHead) => boolean
+  /** The head of the run as it was first read, which need not be read again at the end of its journal. */
+  #head: RunStore.RunHead | undefined
   /** The last revision of which an event was emitted. */
   #last: number
   /** The number of emitted events of that revision, until all are. Live events of one record arrive one by one. */
@@ -143,8 +145,7 @@ class Follower<E> {
 
   constructor(
     store: RunStore.RunStoreShape,
-    runId: string,
-    rootRunId: string,
+    head: RunStore.RunHead,
     options: FollowOptions,
     received: Received,
     stopped: (() => E | undefined) | undefined
@@ -153,8 +154,9 @@ class Follower<E> {
     this.#stopped = stopped
     this.#store = store
     this.#trees = treesOf(store)
-    this.#runId = runId
-    this.#rootRunId = rootRunId
+    this.#runId = head.runId
+    this.#rootRunId = head.rootRunId
+    this.#head = head
     this.#isOver = options.until === "end" ? isOver : isAtRest
     this.#last = options.after ?? 0
   }
@@ -176,6 +178,7 @@ class Follower<E> {
   #stored(): Next<E> {
     return Effect.suspend((): Next<E> => {
       const joined = this.#join()
+      if (joined === undefined && this.#head?.revision === this.#last) return this.#atEnd(this.#head)
       // Events of a record that were not emitted may have been dropped from the log of live events.
       const after = this.#emitted === undefined ? this.#last : this.#last - 1
       const read = Stream.runCollect(Stream.take(this.#store.read(this.#runId, after), page))
@@ -198,22 +201,22 @@ class Follower<E> {
 
   #afterPage(records: ReadonlyArray<RunRecord>, joined: Joined | undefined): Next<E> {
     if (records.length > 0) return this.#emit(this.#eventsOf(records))
-    if (joined === undefined) return this.#atEnd()
+    if (joined === undefined) return Effect.flatMap(headOf(this.#store, this.#runId), (head) => this.#atEnd(head))
     // Stored events are published a moment later.
     if (joined.published < this.#last) return Effect.andThen(Effect.sleep(10), this.next)
     this.#place = joined
+    this.#head = undefined
     return this.#emit(this.#begun(joined.underway))
   }
 
   /** Continues at the end of the journal of a run that is not active here. */
-  #atEnd(): Next<E> {
-    return Effect.flatMap(headOf(this.#store, this.#runId), (head): Next<E> => {
-      if (head.revision > this.#last) return this.#stored()
-      if (this.#isOver(head)) return Cause.done()
-      return Effect.flatMap(this.#openTail(), (tail) => {
-        this.#tail = tail
-        return this.next
-      })
+  #atEnd(head: RunStore.RunHead): Next<E> {
+    this.#head = undefined
+    if (head.revision > this.#last) return this.#stored()
+    if (this.#isOver(head)) return Cause.done()
+    return Effect.flatMap(this.#openTail(), (tail) => {
+      this.#tail = tail
+      return this.next
     })
   }
 

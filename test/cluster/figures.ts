@@ -33,7 +33,7 @@ export interface Figures {
   readonly waitingQueriesPerSecond: number
 }
 
-const quick: Setting = { lockExpiration: 10_000, model: 0, call: 0, turns: 5, durable: true }
+const quick: Setting = { lockExpiration: 10_000, model: 0, call: 0, turns: 5, durable: true, direct: true }
 
 type Services = Kernel.Kernel | RunStore.RunStore | Sharding.Sharding
 

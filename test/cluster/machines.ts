@@ -72,6 +72,27 @@ const behindLinks = async (server: Postgres.Server): Promise<Site> => {
   }
 }
 
+/** On this machine, without links: statements and messages do not pass this process. */
+const directly = async (server: Postgres.Server): Promise<Site> => {
+  const port = await freePort()
+  return {
+    host: "127.0.0.1",
+    port,
+    listenPort: port,
+    url: urlOf(server),
+    links: { database: uncut, others: uncut },
+    at: (command, args) => [command, args],
+    close: () => {}
+  }
+}
+
+const uncut: Cut = {
+  cut: () => {
+    throw new Error("a runner without links cannot be cut off")
+  },
+  heal: () => {}
+}
+
 /** On a machine of a network, each runner on one of its own. */
 const onNetwork = (network: Network, number: number, server: Postgres.Server): Site => {
   const runner = network.runners[number]
@@ -130,6 +151,8 @@ const clientAt = (url: string, place: Pick<Place, "model" | "turns">) =>
 export interface Setting extends Pick<Place, "lockExpiration" | "model" | "call" | "turns" | "retryEvery"> {
   /** Commits wait for the disk. */
   readonly durable?: boolean
+  /** Runners have no links that could be cut, and that would add their own time to each statement and message. */
+  readonly direct?: boolean
 }
 
 /**
@@ -154,7 +177,8 @@ export const make = Effect.fnUntraced(function* (
   )
   let started = 0
   const start: Cluster["start"] = async (agents) => {
-    const site = network === undefined ? await behindLinks(server) : onNetwork(network, started++, server)
+    const here = () => (setting.direct === true ? directly(server) : behindLinks(server))
+    const site = network === undefined ? await here() : onNetwork(network, started++, server)
     const machine = await launch(site, { ...setting, ledger, ...(agents === undefined ? {} : { agents }) })
     machines.push(machine)
     return machine

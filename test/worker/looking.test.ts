@@ -352,8 +352,11 @@ describe("a worker looks for runs and", () => {
       yield* TestClock.adjust("1 milli")
       yield* submit(agent, "whole")
       const corrupt = new RunStore.StoreError({ operation: "read", reason: "corrupt", detail: "no record" })
+      // Its journal says how often it was attempted.
+      const attempted = (head: RunStore.RunHead) => (head.runId === "broken" ? { ...head, revision: 2 } : head)
       const weak: RunStore.RunStoreShape = {
         ...store,
+        list: (filter) => Effect.map(store.list(filter), (heads) => heads.map(attempted)),
         read: (runId, from) => (runId === "broken" ? Stream.fail(corrupt) : store.read(runId, from))
       }
       assert.strictEqual(yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), process(weak)), 1)

@@ -99,6 +99,7 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         batch: sink.batch,
         isAlone: claim?.isAlone === true,
         asked: claim?.inFlight,
+        seen: claim?.seen,
         stop: soundStop(claim?.stop),
         signal: options.signal,
         prove: soundProof(claim?.prove),

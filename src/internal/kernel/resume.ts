@@ -130,17 +130,22 @@ const republish = (run: Run): Effect.Effect<RunResult<unknown>, EndError> =>
   )
 
 /** Returns whether the run is queued for any worker. Fails if another worker holds it. */
-const notHeld = (run: Run): Effect.Effect<boolean, RunBusy | StoreError> =>
-  Effect.flatMap(run.store.head(run.state.runId), (head) => {
+const notHeld = (run: Run): Effect.Effect<boolean, RunBusy | StoreError> => {
+  const { holder, seen, state, stop, store } = run
+  if (seen === "leased") return Effect.succeed(false)
+  // The driver read it a moment ago, unless the run had to wait for a place and has changed since.
+  const found = seen?.revision === state.revision ? Effect.succeedSome(seen) : store.head(state.runId)
+  return Effect.flatMap(found, (head) => {
     const lease = Option.getOrUndefined(head)?.lease
     if (lease === undefined) return Effect.succeed(false)
     // A worker that is shutting down leaves the run in the queue, so another worker can claim it.
-    if (!lease.isLive) return Effect.succeed(run.stop?.() === undefined)
+    if (!lease.isLive) return Effect.succeed(stop?.() === undefined)
     const { expiresAt, workerId } = lease
-    return workerId === run.holder
+    return workerId === holder
       ? Effect.succeed(false)
-      : Effect.fail(new RunBusy({ runId: run.state.runId, workerId, expiresAt }))
+      : Effect.fail(new RunBusy({ runId: state.runId, workerId, expiresAt }))
   })
+}
 
 const checkRewind = (state: RunState): Effect.Effect<void, RewindNotAllowed> => {
   const { phase } = state.status

@@ -11,6 +11,8 @@ import type { RunHead } from "../../RunStore.ts"
 export interface RunClaim {
   /** Whether the run is the only suspect of a crash that this process attempts. Stored with the resume. */
   readonly isAlone?: boolean | undefined
+  /** The head of the run as its driver read it, or `leased` if this claim is a lease of the store. */
+  readonly seen?: RunHead | "leased" | undefined
   /**
    * The ids of the calls that were in flight when the host was asked about them. A call that another process has launched
    * since was not decided about: the resume ends with `AgentCrashError` and stores nothing. Absent if nobody was asked.

@@ -158,6 +158,8 @@ export interface Environment extends Member {
   readonly isAlone: boolean
   /** The calls that were in flight when the host decided about them. Undefined if it was not asked. */
   readonly asked: ReadonlySet<string> | undefined
+  /** The head of the run when its driver claimed it, or `leased` under a lease of the store. */
+  readonly seen: RunStore.RunHead | "leased" | undefined
   /** Called before each step. If it returns an error, the run stops at its last stored record. */
   readonly stop: (() => StopError | ExtensionFailed | MiddlewareTermination | undefined) | undefined
   /** Cancels the root run when aborted. */

@@ -89,6 +89,7 @@ const resume = <R>(
   const lost = () => new AgentCrashError({ runId, agentId: agent.name })
   const claim: RunClaim = {
     isAlone,
+    seen: prove === undefined ? head : "leased",
     stop: () => {
       if (isLost()) return lost()
       return isDraining() ? new CancellationError({ runId }) : undefined

@@ -36,6 +36,8 @@ export const patience = Effect.fnUntraced(function* (
   retry: Schedule.Schedule<unknown>,
   head: RunHead
 ): Effect.fn.Return<Patience, StoreError> {
+  // A run that was only submitted has had no attempt.
+  if (head.revision === 1) return { _tag: "From", at: 0, isSuspect: false }
   const records = yield* recent(store, head)
   if (records.at(-1)?.revision !== head.revision) return { _tag: "Changed" }
   let resumes: Array<Resume> = []

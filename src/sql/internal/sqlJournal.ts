@@ -75,14 +75,21 @@ const numberOf = (sql: SqlClient, runId: string): Fragment =>
   sql`(SELECT run FROM kernai_runs WHERE id = ${Key.make(runId)})`
 
 const find = (sql: SqlClient, runId: string): Effect.Effect<Found | undefined, SqlError> =>
-  Effect.map(
-    sql<Found>`
-      SELECT run, format, CAST(coalesce((
-        SELECT entry + records - 1 FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)}
-      ), 0) - (CAST(run AS BIGINT) << 32) AS INTEGER) AS revision
-      FROM kernai_runs AS r WHERE id = ${Key.make(runId)}`,
-    (rows) => rows[0]
-  )
+  Effect.map(sql<Found>`${foundBy(sql, runId)}`, (rows) => rows[0])
+
+const foundBy = (sql: SqlClient, runId: string): Fragment => sql`
+  SELECT run, format, CAST(coalesce((
+    SELECT entry + records - 1 FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)}
+  ), 0) - (CAST(run AS BIGINT) << 32) AS INTEGER) AS revision
+  FROM kernai_runs AS r WHERE id = ${Key.make(runId)}`
+
+/** Finds a run with the parts of its state: a row for each part, or one row without a body. */
+const withParts = (sql: SqlClient, runId: string) =>
+  sql<Found & { readonly body: string | null }>`
+    SELECT found.run, format, revision, body FROM (${foundBy(sql, runId)}) AS found
+    LEFT JOIN kernai_parts
+      ON entry > CAST(found.run AS BIGINT) << 32 AND entry < (CAST(found.run AS BIGINT) + 1) << 32
+    ORDER BY entry`
 
 /** Returns the texts of the rows with records after a revision: the first one may also hold earlier records. */
 const bodies = (
@@ -117,19 +124,16 @@ const written = Effect.fnUntraced(function* (
   sql: SqlClient,
   codec: RunCodec.RunCodec,
   histories: Histories,
-  run: number
+  run: number,
+  parts: ReadonlyArray<string>
 ) {
-  const among = sql`entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
-  const parts = yield* sql<{ readonly body: string }>`SELECT body FROM kernai_parts WHERE ${among} ORDER BY entry`
-  const earlier = yield* histories.earlier(parts[0]?.body)
-  const state = Result.getOrUndefined(
-    codec.decodeState(
-      parts.map(({ body }) => body),
-      earlier
-    )
-  )
+  const earlier = yield* histories.earlier(parts[0])
+  const state = Result.getOrUndefined(codec.decodeState(parts, earlier))
   if (state !== undefined) return { state, mark: { turns: state.turns.length, prompt: state.prompt } }
-  if (parts.length > 0) yield* sql`DELETE FROM kernai_parts WHERE ${among}`
+  if (parts.length > 0) {
+    yield* sql`
+      DELETE FROM kernai_parts WHERE entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
+  }
   return { state, mark: RunCodec.start }
 })
 
@@ -140,10 +144,12 @@ const load = Effect.fnUntraced(function* (
   page: Journal["page"],
   runId: string
 ): Effect.fn.Return<Option.Option<DuePart>, StoreError | SqlError> {
-  const found = yield* find(sql, runId)
+  const rows = yield* withParts(sql, runId)
+  const found = rows[0]
   if (found === undefined) return Option.none()
   yield* readable(found.format)
-  const { mark, state: start } = yield* written(sql, codec, histories, found.run)
+  const bodies = rows.flatMap(({ body }) => body ?? [])
+  const { mark, state: start } = yield* written(sql, codec, histories, found.run, bodies)
   let state: RunState | undefined = start
   for (;;) {
     const { isLast, records, unsealed } = yield* page(runId, state?.revision ?? 0)
