@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
-import * as assert from "node:assert/strict"
+import * as assert from "./assert.ts"
 import type {
   Code,
   CodeCall,

@@ -3,7 +3,7 @@
  */
 
 import * as Effect from "effect/Effect"
-import * as assert from "node:assert/strict"
+import * as assert from "./assert.ts"
 import type { Check, Subject } from "./workspaceSubject.ts"
 import { refused } from "./workspaceChecks.ts"
 

@@ -1,6 +1,6 @@
 /** Checks of a knowledge base in a memory: documents in place of earlier ones, fields, places, and huge documents. */
 
-import * as assert from "node:assert/strict"
+import * as assert from "./assert.ts"
 import * as Effect from "effect/Effect"
 import * as Knowledge from "../../Knowledge.ts"
 import * as Memory from "../../Memory.ts"

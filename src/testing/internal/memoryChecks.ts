@@ -1,6 +1,6 @@
 /** Checks of memories: words, filters, keys, limits, meaning, and texts that are meant to break them. */
 
-import * as assert from "node:assert/strict"
+import * as assert from "./assert.ts"
 import * as Effect from "effect/Effect"
 import type { JsonObject } from "../../kit/json.ts"
 import * as Memory from "../../Memory.ts"

@@ -6,7 +6,7 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as assert from "node:assert/strict"
+import * as assert from "./assert.ts"
 import type { Call } from "../../Call.ts"
 import type { Caller } from "../../Caller.ts"
 import * as Contents from "../../Content.ts"
@@ -183,7 +183,7 @@ export const loads = (store: RunStore.RunStoreShape, { state }: Commit) =>
 export const refused = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<E, never, R> =>
   Effect.matchEffect(effect, {
     onFailure: Effect.succeed,
-    onSuccess: () => Effect.die(new assert.AssertionError({ message: "the store accepted what it must refuse" }))
+    onSuccess: () => Effect.sync(() => assert.fail("the store accepted what it must refuse"))
   })
 
 /** Returns the tag of the failure of an effect that must fail. */

@@ -4,7 +4,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
-import * as assert from "node:assert/strict"
+import * as assert from "./assert.ts"
 import { escapes } from "./pathEscapes.ts"
 import type { Check, Refusal, Subject } from "./workspaceSubject.ts"
 

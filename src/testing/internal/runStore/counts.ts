@@ -1,7 +1,7 @@
 /** Checks that a store counts its runs by their start, agent and status. A store without counts passes. */
 
 import * as Effect from "effect/Effect"
-import * as assert from "node:assert/strict"
+import * as assert from "../assert.ts"
 import * as Journal from "../sampleJournal.ts"
 import { type Check, putAll } from "../sampleJournal.ts"
 

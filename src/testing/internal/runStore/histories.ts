@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as assert from "node:assert/strict"
+import * as assert from "../assert.ts"
 import * as Contents from "../../../Content.ts"
 import type { Message } from "../../../Message.ts"
 import * as Journal from "../sampleJournal.ts"

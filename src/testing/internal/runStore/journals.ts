@@ -5,7 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as assert from "node:assert/strict"
+import * as assert from "../assert.ts"
 import * as Contents from "../../../Content.ts"
 import * as RunStore from "../../../RunStore.ts"
 import * as Journal from "../sampleJournal.ts"
@@ -154,7 +154,7 @@ export const groups: ReadonlyArray<Check> = [
       const [first, ...rest] = commits
       assert.ok(first !== undefined)
       yield* putAll(two, rest)
-      assert.strictEqual((yield* recordsOf(two, "groups/again")).length, commits.length + 1)
+      assert.equal((yield* recordsOf(two, "groups/again")).length, commits.length + 1)
     })
   },
   {
@@ -168,13 +168,13 @@ export const groups: ReadonlyArray<Check> = [
       if (first === undefined || second === undefined || third === undefined) return assert.fail("a turn is longer")
       yield* put(one, [first, second])
       // Some of its revisions are taken, and some are free.
-      assert.strictEqual(yield* tagOf(putAll(two, theirs)), "ConcurrentAppendError")
+      assert.equal(yield* tagOf(putAll(two, theirs)), "ConcurrentAppendError")
       const [, another] = theirs
       if (another === undefined) return assert.fail("a turn is longer")
-      assert.strictEqual(yield* tagOf(putAll(two, [first, another])), "ConcurrentAppendError")
+      assert.equal(yield* tagOf(putAll(two, [first, another])), "ConcurrentAppendError")
       // Its predecessor is not stored yet.
-      assert.strictEqual(yield* tagOf(putAll(two, rest)), "ConcurrentAppendError")
-      assert.strictEqual((yield* recordsOf(two, "groups/behind")).length, 3)
+      assert.equal(yield* tagOf(putAll(two, rest)), "ConcurrentAppendError")
+      assert.equal((yield* recordsOf(two, "groups/behind")).length, 3)
       yield* putAll(one, [third, ...rest])
       yield* loads(two, run.last())
     })
@@ -220,7 +220,7 @@ export const groups: ReadonlyArray<Check> = [
       yield* putAll(two, commits)
       assert.deepEqual(Option.getOrThrow(yield* two.head("groups/created")), RunStore.headOf(run.last().state))
       const other = Journal.begin("groups/created", { workerId: "worker-2" })
-      assert.strictEqual(yield* tagOf(putAll(two, [other.last(), ...Journal.turn(other)])), "RunExists")
+      assert.equal(yield* tagOf(putAll(two, [other.last(), ...Journal.turn(other)])), "RunExists")
       assert.deepEqual(
         yield* recordsOf(two, "groups/created"),
         commits.map(({ record }) => record)
@@ -244,8 +244,8 @@ export const groups: ReadonlyArray<Check> = [
       // A worker whose revision is in the middle of another's append is behind.
       const other = Journal.begin("groups/middle", { workerId: "worker-2" })
       const theirs = Journal.turn(other)
-      assert.strictEqual(yield* tagOf(putAll(two, theirs.slice(4))), "ConcurrentAppendError")
-      assert.strictEqual((yield* recordsOf(two, "groups/middle")).length, records.length)
+      assert.equal(yield* tagOf(putAll(two, theirs.slice(4))), "ConcurrentAppendError")
+      assert.equal((yield* recordsOf(two, "groups/middle")).length, records.length)
     })
   },
   {
@@ -262,10 +262,10 @@ export const groups: ReadonlyArray<Check> = [
           putAll(two, theirs.slice(before - 1, before - 1 + count))
         ]
         const ends = yield* Effect.all(race.map(Effect.exit), { concurrency: "unbounded" })
-        assert.strictEqual(ends.filter((exit) => exit._tag === "Success").length, 1)
+        assert.equal(ends.filter((exit) => exit._tag === "Success").length, 1)
         const added = (yield* recordsOf(one, "groups/race")).slice(before)
-        assert.strictEqual(new Set(added.map(({ workerId }) => workerId)).size, 1)
-        assert.strictEqual(added.length, ends[0]?._tag === "Success" ? 1 : count)
+        assert.equal(new Set(added.map(({ workerId }) => workerId)).size, 1)
+        assert.equal(added.length, ends[0]?._tag === "Success" ? 1 : count)
       }
     })
   },

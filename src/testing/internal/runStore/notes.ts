@@ -1,7 +1,7 @@
 /** Checks that a store keeps small texts beside its runs. A store without notes passes. */
 
 import * as Effect from "effect/Effect"
-import * as assert from "node:assert/strict"
+import * as assert from "../assert.ts"
 import type { Check } from "../sampleJournal.ts"
 
 export const notes: ReadonlyArray<Check> = [

@@ -3,7 +3,7 @@
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as assert from "node:assert/strict"
+import * as assert from "../assert.ts"
 import type { Content, Json, JsonObject } from "../../../Content.ts"
 import * as Contents from "../../../Content.ts"
 import { StoreError } from "../../../KernelError.ts"
