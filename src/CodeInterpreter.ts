@@ -71,7 +71,7 @@ export class CodeFailed extends Schema.TaggedError<CodeFailed>()("CodeFailed", {
 export interface CodeLimits {
   /** UTF-8 bytes of its source. Default: 64 KiB. */
   readonly sourceBytes: number
-  /** Bytes of its values. Default: 64 MiB. */
+  /** Bytes of its memory, of which QuickJS takes 5 MB. Default: 64 MiB. At least 16 MiB with QuickJS. */
   readonly memoryBytes: number
   /** Bytes of its stack. Default: 128 KiB. */
   readonly stackBytes: number

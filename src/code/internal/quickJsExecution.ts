@@ -88,7 +88,6 @@ export class Execution {
   #settle: QuickJSHandle | undefined
 
   constructor(program: Program, runtime: QuickJSRuntime) {
-    runtime.setMemoryLimit(program.memoryBytes)
     runtime.setMaxStackSize(program.stackBytes)
     runtime.setInterruptHandler(() => {
       if (cpuMillis() > this.#deadline) this.#limit ??= "cpu"

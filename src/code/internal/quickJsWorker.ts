@@ -20,12 +20,30 @@ const keepQuiet = (): void => {
   process.emitWarning = () => {}
 }
 
+/** Present in every runtime. The types of Node leave memories out. */
+declare const WebAssembly: {
+  readonly Memory: new (pages: { readonly initial: number; readonly maximum: number }) => object
+}
+
+/**
+ * The memory of a program, its interpreter included. The limit of the interpreter itself counts no blocks here, so that a
+ * program could take 2 GB.
+ */
+const memoryOf = ({ memoryBytes }: Program) =>
+  new WebAssembly.Memory({ initial: leastPages, maximum: Math.max(leastPages, Math.ceil(memoryBytes / 65_536)) })
+
+/** Pages of 64 KiB that the interpreter has when it starts. */
+const leastPages = 256
+
 const open = async (program: Program) => {
-  const [{ newQuickJSWASMModuleFromVariant }, { Execution }] = await Promise.all([
+  const [{ newQuickJSWASMModuleFromVariant, newVariant }, { default: imported }, { Execution }] = await Promise.all([
     import("quickjs-emscripten-core"),
+    import("@jitl/quickjs-ng-wasmfile-release-sync"),
     import("./quickJsExecution.ts")
   ])
-  const module = await newQuickJSWASMModuleFromVariant(import("@jitl/quickjs-ng-wasmfile-release-sync"))
+  // The types are those of its CommonJS module.
+  const variant = "default" in imported ? imported.default : imported
+  const module = await newQuickJSWASMModuleFromVariant(newVariant(variant, { wasmMemory: memoryOf(program) }))
   return new Execution(program, module.newRuntime())
 }
 

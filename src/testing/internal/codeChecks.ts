@@ -139,6 +139,16 @@ const failures: ReadonlyArray<Check> = [
     "memory",
     `const all = []; for (;;) all.push(new ArrayBuffer(100_000))`
   ),
+  fails(
+    "ends a program whose values together are larger than its memory",
+    "memory",
+    `const all = []; for (let i = 0; i < 64; i++) all.push(new Uint8Array(1_000_000).fill(1)); return all.length`
+  ),
+  gives(
+    "lets a program use its memory",
+    `const all = []; for (let i = 0; i < 4; i++) all.push(new Uint8Array(1_000_000).fill(1)); return all.length`,
+    4
+  ),
   fails("ends a recursion", "stack", `const f = () => f() + 1; return f()`),
   fails("ends a program with too many calls", "calls", `for (let i = 0; i < 30; i++) add([i])`),
   fails("refuses a result that is too long", "output", `return "x".repeat(200_000)`),
