@@ -38,6 +38,32 @@ describe.skipIf(!Postgres.available)("the locks of shards", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("are kept by a runner whose database takes longer for a renewal than from one to the next", () =>
+    Effect.gen(function* () {
+      const database = yield* Postgres.database
+      const { owned } = yield* node(database)
+      yield* until(Effect.map(owned, (count) => count === 300))
+      const sql = Context.get(yield* Layer.build(Layer.fresh(Postgres.client(database))), SqlClient.SqlClient)
+      const renewedAt = Effect.map(
+        sql<{ at: string }>`SELECT max(acquired_at)::text AS at FROM cluster_locks`,
+        (rows) => rows[0]?.at
+      )
+      const before = yield* renewedAt
+      yield* until(Effect.map(renewedAt, (at) => at !== before))
+      // They are renewed every 4.5 seconds: the next renewal waits for 5.5.
+      yield* Effect.sleep("3 seconds")
+      const busy = yield* sql`LOCK TABLE cluster_locks IN EXCLUSIVE MODE`.pipe(
+        Effect.andThen(Effect.sleep("7 seconds")),
+        sql.withTransaction,
+        Effect.forkChild
+      )
+      while (busy.pollUnsafe() === undefined) {
+        yield* Effect.sleep("100 millis")
+        assert.strictEqual(yield* owned, 300)
+      }
+    }).pipe(Effect.scoped)
+  )
+
   it.live("are given back by one statement when another runner joins", () =>
     Effect.gen(function* () {
       const database = yield* Postgres.database

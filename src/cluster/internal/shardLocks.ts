@@ -2,20 +2,22 @@
  * The locks of shards, as rows that their runner renews.
  *
  * A lock of a database session is lost with its session, and PostgreSQL ends a session whose runner was busy for some
- * seconds. A row is kept until it expires or another runner has it, whatever happens to the connection. Shards that are
- * given back at the same time are deleted by one statement: hundreds of them would take longer than a lock lasts on a busy
- * machine.
+ * seconds. A row is kept until it expires or another runner has it, whatever happens to the connection, and a shard is
+ * kept with its row (see `keptLocks.ts`). Shards that are given back at the same time are deleted by one statement:
+ * hundreds of them would take longer than a lock lasts on a busy machine.
  */
 
 import { PersistenceError } from "effect/cluster/ClusterError"
 import { RunnerStorage } from "effect/cluster/RunnerStorage"
-import type { ShardingConfig } from "effect/cluster/ShardingConfig"
+import { ShardingConfig } from "effect/cluster/ShardingConfig"
 import * as SqlRunnerStorage from "effect/cluster/SqlRunnerStorage"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Request from "effect/Request"
 import * as RequestResolver from "effect/RequestResolver"
 import { SqlClient } from "effect/sql/SqlClient"
+import * as KeptLocks from "./keptLocks.ts"
 
 /** Gives one shard of a runner back. */
 class Release extends Request.TaggedClass("Release")<
@@ -29,6 +31,11 @@ export const layer: Layer.Layer<RunnerStorage, never, SqlClient | ShardingConfig
   RunnerStorage,
   Effect.gen(function* () {
     const storage = yield* RunnerStorage
+    const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig
+    const kept = KeptLocks.make(storage, {
+      expiration: Duration.toMillis(shardLockExpiration),
+      interval: Duration.toMillis(shardLockRefreshInterval)
+    })
     const sql = (yield* SqlClient).withoutTransforms()
     const resolver = RequestResolver.makeGrouped<Release, string>({
       key: ({ request }) => request.runner,
@@ -44,6 +51,7 @@ export const layer: Layer.Layer<RunnerStorage, never, SqlClient | ShardingConfig
     }).pipe(RequestResolver.setDelay("20 millis"))
     return RunnerStorage.of({
       ...storage,
+      ...kept,
       release: ({ host, port }, shardId) =>
         Effect.request(new Release({ runner: `${host}:${port}`, shard: shardId.toString() }), resolver)
     })
