@@ -19,7 +19,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import type { ServeError } from "effect/http/HttpServerError"
 import * as Layer from "effect/Layer"
 import { LogToStderr } from "effect/Logger"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Stdio } from "effect/Stdio"
@@ -199,7 +199,7 @@ export const http = Effect.fnUntraced(function* (
     own: own.map((host) => host.toLowerCase()),
     hosts: options.hosts,
     origins: options.origins,
-    token: token === undefined ? undefined : Redacted.value(token)
+    token
   })
   yield* server.serve(Effect.provideService(app, MaxBodySize, ByteSize.bytes(Bounds.frameLength)))
   return { url, token }

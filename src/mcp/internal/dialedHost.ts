@@ -6,13 +6,14 @@
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import dns from "node:dns"
 import { type HostKind, hostKind } from "../../kit/hostKind.ts"
 
-/** Returns the addresses of a name, or none if it cannot be looked up, as behind a proxy. */
+/** Returns the addresses of a name, or none if it cannot be looked up, as behind a proxy or in a browser. */
 export const Lookup = Context.Reference<(name: string) => Effect.Effect<ReadonlyArray<string>>>("kernai/mcp/Lookup", {
   defaultValue: () => (name) =>
     Effect.callback<ReadonlyArray<string>>((resume) => {
+      const dns = globalThis.process?.getBuiltinModule?.("node:dns")
+      if (dns === undefined) return resume(Effect.succeed([]))
       dns.lookup(name, { all: true, verbatim: true }, (error, found) => {
         resume(Effect.succeed(error === null ? found.map(({ address }) => address) : []))
       })

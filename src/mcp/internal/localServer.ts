@@ -8,18 +8,24 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Headers from "effect/http/Headers"
 import * as HttpEffect from "effect/http/HttpEffect"
+import { ServeError } from "effect/http/HttpServerError"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
-import { timingSafeEqual } from "node:crypto"
-import { createServer } from "node:http"
+import * as Redacted from "effect/Redacted"
 import * as RequestGuard from "../../kit/requestGuard.ts"
+import * as Secrets from "../../kit/secrets.ts"
 
-/** Listens until the scope closes, and leaves neither a port nor an idle connection open. */
+/**
+ * Listens until the scope closes, and leaves neither a port nor an idle connection open. Fails in a browser, whose
+ * bundles contain neither `node:http` nor `NodeHttpServer` (the field `browser` of `package.json`).
+ */
 export const listening = (options: Parameters<typeof NodeHttpServer.make>[1]) =>
   // If interrupted while it starts, the server would listen forever.
   Effect.uninterruptible(
     Effect.suspend(() => {
-      const server = createServer()
+      const http = globalThis.process?.getBuiltinModule?.("node:http")
+      if (http === undefined) return Effect.fail(new ServeError({ cause: "no server can listen in a browser" }))
+      const server = http.createServer()
       // A closing server waits for the rest of every request, so connections are closed. Requests with a response are
       // complete by now.
       const letGo = Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
@@ -34,7 +40,7 @@ interface Admission extends RequestGuard.Names {
   /** The server's own values of the `Host` header in lower case, such as `127.0.0.1:3000`. */
   readonly own: ReadonlyArray<string>
   /** The bearer token. Undefined admits requests without a token, unless they came through a proxy. */
-  readonly token: string | undefined
+  readonly token: Redacted.Redacted | undefined
 }
 
 /**
@@ -45,15 +51,16 @@ export const admitted = <E, R>(
   app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   admission: Admission
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R | HttpServerRequest.HttpServerRequest> =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const refused = refusal(request, admission)
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const refused = yield* refusal(request, admission)
     if (refused === undefined) {
       const judged = request.modify({ headers: Headers.remove(request.headers, "origin") })
-      return Effect.provideService(app, HttpServerRequest.HttpServerRequest, judged)
+      return yield* Effect.provideService(app, HttpServerRequest.HttpServerRequest, judged)
     }
     const { reason, status } = refused
     const headers = { connection: "close", ...(status === 401 ? { "www-authenticate": "Bearer" } : {}) }
-    return Effect.succeed(HttpServerResponse.text(reason, { status, headers }))
+    return HttpServerResponse.text(reason, { status, headers })
   })
 
 interface Refusal {
@@ -64,13 +71,16 @@ interface Refusal {
 const refusal = (
   request: HttpServerRequest.HttpServerRequest,
   { hosts, origins, own, token }: Admission
-): Refusal | undefined => {
+): Effect.Effect<Refusal | undefined> => {
   const refused =
     RequestGuard.refusal(request, { hosts, origins, own, hostsOption: "'hosts' (--allow-host)" }) ??
     RequestGuard.unfitBody(request)
-  if (refused !== undefined) return refused
-  if (token === undefined) return RequestGuard.isProxied(request) ? proxied : undefined
-  return isSame(request.headers["authorization"] ?? "", `Bearer ${token}`) ? undefined : noToken
+  if (refused !== undefined) return Effect.succeed(refused)
+  if (token === undefined) return Effect.succeed(RequestGuard.isProxied(request) ? proxied : undefined)
+  const expected = Redacted.make(`Bearer ${Redacted.value(token)}`)
+  return Effect.map(Secrets.isSame(request.headers["authorization"] ?? "", expected), (isSame) =>
+    isSame ? undefined : noToken
+  )
 }
 
 const proxied: Refusal = {
@@ -81,11 +91,6 @@ const proxied: Refusal = {
 const noToken: Refusal = {
   status: 401,
   reason: "the token is missing or wrong; send 'Authorization: Bearer TOKEN'"
-}
-
-const isSame = (given: string, expected: string): boolean => {
-  const [one, other] = [Buffer.from(given), Buffer.from(expected)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /**
