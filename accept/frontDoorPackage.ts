@@ -3,6 +3,8 @@
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { onRuntimes } from "./frontDoorRuntimes.ts"
+import { inWorkers } from "./frontDoorWorkerd.ts"
 import { ofPackage, type Packed, templates, userEnv } from "./packed.ts"
 import { attempt, type Line, node, root, run } from "./support.ts"
 
@@ -120,6 +122,8 @@ const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
       figure: "docs/releasing.md, publishConfig"
     }
   }),
+  ...(await onRuntimes(packed)),
+  ...(await inWorkers(packed)),
   ...(await templates(packed))
 ]
 

@@ -93,10 +93,12 @@ const search = async (page: Page, url: string) => {
   const missed: Array<string> = []
   for (const [phrase, title] of phrases) {
     await page.locator("#tsd-search-input").fill(phrase)
-    const results = page.locator("#tsd-search-results li")
-    await results.first().waitFor({ timeout: 15_000 })
-    const found = (await results.allTextContents()).slice(0, 10)
-    if (!found.some((text) => text.includes(title))) missed.push(`${phrase}: ${found.slice(0, 3).join(", ")}`)
+    const result = page.locator("#tsd-search-results li", { hasText: title }).first()
+    const isFound = await result.waitFor({ timeout: 20_000 }).then(
+      () => true,
+      () => false
+    )
+    if (!isFound) missed.push(`${phrase}: no ${title}`)
   }
   return missed
 }
