@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { onRuntimes } from "./frontDoorRuntimes.ts"
+import { walkthrough } from "./frontDoorWalk.ts"
 import { inWorkers } from "./frontDoorWorkerd.ts"
 import { ofPackage, type Packed, templates, userEnv } from "./packed.ts"
 import { attempt, type Line, node, root, run } from "./support.ts"
@@ -124,6 +125,7 @@ const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
   }),
   ...(await onRuntimes(packed)),
   ...(await inWorkers(packed)),
+  ...(await walkthrough(packed)),
   ...(await templates(packed))
 ]
 
