@@ -76,11 +76,13 @@ describe("kernai scenario run", () => {
     Effect.gen(function* () {
       const { failure, screen } = yield* run({})
       assert.isUndefined(failure)
-      assert.strictEqual(screen.out(), "14 ok, 0 failed, 0 skipped\n")
+      assert.strictEqual(screen.out(), "16 ok, 0 failed, 0 skipped\n")
       const lines = screen.progress().split("\n")
-      assert.strictEqual(lines.filter((line) => line.startsWith("ok ")).length, 14)
+      assert.strictEqual(lines.filter((line) => line.startsWith("ok ")).length, 16)
       assert.match(screen.progress(), /├─ task payments {2}\d+ ms {2}pool exhausted at 09:02/)
       assert.include(screen.progress(), "plan refused  cyclic")
+      assert.match(screen.progress(), /skill recognize_text {2}\d+ ms {2}To pay until 30 June: 240 EUR/)
+      assert.include(screen.progress(), "Skill 'look_at_photo' requires vision")
     })
   )
 
