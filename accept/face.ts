@@ -13,6 +13,7 @@ import { chatLines } from "./faceChat.ts"
 import { countLines } from "./faceCounts.ts"
 import { evaluateLines } from "./faceEvaluate.ts"
 import { failureLines } from "./faceFailures.ts"
+import { guestLines } from "./faceGuest.ts"
 import { operateLines } from "./faceOperate.ts"
 import { peopleLines } from "./facePeople.ts"
 import { phoneLines } from "./facePhone.ts"
@@ -58,6 +59,7 @@ const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
         ...(wanted("evaluate") ? await evaluateLines(browser, office) : []),
         ...(wanted("chat") ? await chatLines(browser, office) : []),
         ...(wanted("phone") ? await phoneLines(browser, office) : []),
+        ...(wanted("guest") ? await guestLines(browser, office) : []),
         ...(wanted("axe") ? await axeLines(browser, office) : [])
       ])
     )

@@ -15,7 +15,7 @@ import {
   SkillRegistry
 } from "../src/index.ts"
 import { SqlMediaStore, SqlRunStore } from "../src/sql/index.ts"
-import { Studio } from "../src/studio/index.ts"
+import { ChatPage, Studio } from "../src/studio/index.ts"
 import { MockProvider } from "../src/testing/index.ts"
 import { createServer } from "node:http"
 
@@ -167,7 +167,16 @@ const layerOf = (file: string, evaluations: string) => {
       Layer.mergeAll(SkillRegistry.layer(...skills), SqlRunStore.layerSqlite(file), SqlMediaStore.layerSqlite(file))
     )
   )
-  return HttpRouter.serve(Studio.layer({ agents: [coordinator], evaluations }), {
+  const chat = ChatPage.layer({
+    agents: [coordinator],
+    evaluations,
+    name: "Support desk",
+    starters: ["Are seats free?", invoice],
+    consent: "Messages are stored to answer them.",
+    style: ":root { --accent: light-dark(oklch(0.45 0.12 155), oklch(0.78 0.14 155)) }",
+    embedIn: ["http://localhost:*"]
+  })
+  return HttpRouter.serve(Layer.merge(Studio.layer({ agents: [coordinator], evaluations }), chat), {
     disableLogger: true,
     disableListenLog: true,
     routerConfig: { maxParamLength: 1_024 }

@@ -19,7 +19,7 @@ describe("the page of the studio", () => {
     const built: ReadonlyArray<{ readonly name: string; readonly text: string }> = JSON.parse(ran.stdout)
     assert.deepStrictEqual(
       built.map(({ name }) => name),
-      ["page.js", "charts.js", "page.css"]
+      ["page.js", "charts.js", "chat.js", "page.css"]
     )
     for (const { name, text } of built) assert.isTrue(text === fileOf(name), `${name} is older than its sources`)
   })

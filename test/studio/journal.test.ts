@@ -16,7 +16,7 @@ import {
 import { RunTree } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
 import { Journal } from "../../src/studio/page/journal.ts"
-import { readReply } from "../../src/studio/page/readReply.ts"
+import { readReply } from "../../src/studio/internal/readReply.ts"
 import { spansOf, stripsOf } from "../../src/studio/page/rows.ts"
 import { command, final } from "../support/blocks.ts"
 import { times } from "../support/longRun.ts"

@@ -11,7 +11,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "../..")
 export const bundle = async () => {
   const { outputFiles } = await build({
     absWorkingDir: root,
-    entryPoints: { page: "src/studio/page/main.tsx", charts: "src/studio/page/charts.ts", style: "src/studio/page/page.css" },
+    entryPoints: { page: "src/studio/page/main.tsx", charts: "src/studio/page/charts.ts", chat: "src/studio/page/guest.tsx", style: "src/studio/page/page.css" },
     outdir: "src/studio/assets",
     bundle: true,
     minify: true,

@@ -9,7 +9,7 @@ import { readFileSync } from "node:fs"
 const folder = new URL("../../../src/studio/assets/", import.meta.url)
 
 /** A file of the page. */
-export type PageFile = "page.js" | "charts.js" | "page.css" | "icon.svg"
+export type PageFile = "page.js" | "charts.js" | "chat.js" | "page.css" | "icon.svg"
 
 /** Reads a file of the page. */
 export const read = (name: PageFile): string => readFileSync(new URL(name, folder), "utf8")
@@ -30,21 +30,25 @@ export const documentOf = (base: string): string => `<!doctype html>
 </html>
 `
 
-/** The content security policy of the page: only resources of its own server. */
-export const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "media-src 'self'",
-  "connect-src 'self'",
-  "frame-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'"
-].join("; ")
+/** Returns the content security policy of a page: only resources of its own server. Pages of `origins` may frame it. */
+export const framedIn = (origins: ReadonlyArray<string>): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "media-src 'self'",
+    "connect-src 'self'",
+    "frame-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${origins.join(" ") || "'none'"}`,
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'"
+  ].join("; ")
+
+/** The policy of a page that no page may frame. */
+export const policy = framedIn([])
 
 /** Returns the content security policy of an exported file: only its own script and style, and no network. */
 export const exportPolicy = (script: string, style: string): string =>

@@ -39,18 +39,18 @@ export const layer = (
 
 type Respond = Effect.Effect<HttpServerResponse.HttpServerResponse, HttpProblem, HttpServerRequest.HttpServerRequest>
 
-const file = (name: PageFiles.PageFile, contentType: string): Respond =>
+/** Answers with a file of the page. */
+export const file = (name: PageFiles.PageFile, contentType: string): Respond =>
   Effect.sync(() => HttpServerResponse.text(PageFiles.read(name), { contentType }))
 
 /** Checks host and origin first, and adds the security headers of a page. */
-const admitted = (names: Access.Options, respond: Respond) =>
+export const admitted = (names: Access.Options, respond: Respond, policy = PageFiles.policy) =>
   Effect.andThen(Access.rejectForeign(names), respond).pipe(
     Effect.catch(toResponse),
-    Effect.map(HttpServerResponse.setHeaders(headers))
+    Effect.map(HttpServerResponse.setHeaders({ ...headers, "content-security-policy": policy }))
   )
 
 const headers = {
-  "content-security-policy": PageFiles.policy,
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
   "referrer-policy": "no-referrer",

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals"
 import { state } from "./openRun.ts"
 import { counted } from "./format.ts"
 import { Json } from "./jsonText.tsx"
-import { readReply } from "./readReply.ts"
+import { readReply } from "../internal/readReply.ts"
 
 export const BlocksTab = () => {
   const hovered = useSignal(-1)

@@ -2,10 +2,11 @@
 
 import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
+import { inBrowser } from "./browserStorage.ts"
 import { readHistory } from "./chatHistory.tsx"
 import { type Exchange, exchanges, isUnderWay, send } from "./chatStore.ts"
 import { Icon } from "./icons.tsx"
-import { attempt, data } from "./pageStore.ts"
+import { attempt, data, guest } from "./pageStore.ts"
 
 interface Props {
   readonly agent: string
@@ -20,11 +21,10 @@ interface Written {
 /** Keeps a text for a conversation in this browser. */
 const useDraft = (conversation: string) => {
   const key = `kernai.draft.${conversation}`
-  const text = useSignal(localStorage.getItem(key) ?? "")
+  const text = useSignal(inBrowser.get(key) ?? "")
   const write = (value: string) => {
     text.value = value
-    if (value === "") localStorage.removeItem(key)
-    else localStorage.setItem(key, value)
+    inBrowser.set(key, value === "" ? undefined : value)
   }
   return [text, write] as const
 }
@@ -86,7 +86,7 @@ export const Composer = ({ agent, conversation }: Props) => {
       <textarea
         rows={2}
         aria-label="Message"
-        placeholder="Write to the agent, or drop files here"
+        placeholder={guest.value === undefined ? "Write to the agent, or drop files here" : "Write a message"}
         value={text.value}
         onInput={(event) => write(event.currentTarget.value)}
         onPaste={(event) => {

@@ -3,7 +3,7 @@
 import type { CallResult } from "../../Call.ts"
 import type { Content } from "../../Content.ts"
 import { childRunId } from "../../Call.ts"
-import type { RunState, Turn } from "../../RunState.ts"
+import type { ChatRun, ChatTurn } from "../internal/guestRun.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { ChatFoot } from "./chatFoot.tsx"
@@ -15,8 +15,8 @@ import { excerpt, json, named, wordsOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { Markdown } from "./markdown.tsx"
 import { isMedia, Preview } from "./mediaTab.tsx"
-import { runAddress } from "./pageStore.ts"
-import { saidIn } from "./saidIn.ts"
+import { guest, runAddress } from "./pageStore.ts"
+import { saidIn } from "../internal/saidIn.ts"
 import { SourceList } from "./sourceList.tsx"
 import { StatusShape } from "./status.tsx"
 import { UiFrame } from "./uiFrame.tsx"
@@ -50,13 +50,17 @@ export const ChatExchange = ({ exchange, onInstead, onMessage }: ExchangeProps) 
       {spokenIn(state).map((spoken) => (
         <Streaming key={spoken.turn} spoken={spoken} isRunning={state.status.type === "running"} />
       ))}
+      {guest.value !== undefined && isBusy(state) && <p class="quiet">working …</p>}
       {state.status.type === "cancelled" && <p class="quiet">stopped</p>}
       <ChatFoot exchange={exchange} onAgain={onInstead && (() => onInstead(wordsOf(question)))} />
     </article>
   )
 }
 
-const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
+/** Whether a run works on something that an end user does not see. */
+const isBusy = (state: ChatRun): boolean => state.status.type === "running" && spokenIn(state).length === 0
+
+const RunBody = ({ scope, state }: { state: ChatRun; scope: Scope }) => (
   <>
     {turnsOf(state).map((turn) => (
       <TurnCards key={turn.turn} turn={turn} scope={scope} />
@@ -75,7 +79,7 @@ const RunBody = ({ scope, state }: { state: RunState; scope: Scope }) => (
   </>
 )
 
-const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
+const TurnCards = ({ scope, turn }: { turn: ChatTurn; scope: Scope }) => {
   const thoughts = turn.message?.content.flatMap((part) => (part.type === "thinking" ? [part.content] : [])) ?? []
   const text = turn.message === undefined ? undefined : saidIn(turn.message)
   const isAnswer = turn.outcome?.type === "final" || turn.outcome?.type === "prose"
@@ -105,7 +109,7 @@ const TurnCards = ({ scope, turn }: { turn: Turn; scope: Scope }) => {
 const Failure = ({ status }: { status: RunStatus }) =>
   "error" in status ? (
     <p class="error" role="alert">
-      {status.type === "no_answer" ? `no answer: ${status.reason}` : status.error.message}
+      {guest.value === undefined && status.type === "no_answer" ? `no answer: ${status.reason}` : status.error.message}
     </p>
   ) : null
 
@@ -135,7 +139,7 @@ const Streaming = ({ isRunning, spoken: { text, thinking } }: { spoken: Spoken; 
 )
 
 /** A run below, folded once it has ended. */
-const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {
+const ChildRun = ({ child, scope }: { child: ChatRun; scope: Scope }) => {
   const status = statusOf(child.status).type
   return (
     <details class={`card below ${status}`} open={status !== "completed"}>
@@ -152,7 +156,7 @@ const ChildRun = ({ child, scope }: { child: RunState; scope: Scope }) => {
 
 interface CallProps {
   readonly result: CallResult
-  readonly turn: Turn
+  readonly turn: ChatTurn
   readonly scope: Scope
 }
 

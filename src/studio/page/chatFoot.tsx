@@ -6,15 +6,15 @@ import { choicesIn, type Exchange, retry, turnsOf } from "./chatStore.ts"
 import { Thumbs } from "./chatScores.tsx"
 import { spokenIn } from "./chatStream.ts"
 import { Icon } from "./icons.tsx"
-import { attempt, canChange, info, runAddress, setQuery } from "./pageStore.ts"
-import { saidIn } from "./saidIn.ts"
+import { attempt, canChange, guest, info, runAddress, setQuery } from "./pageStore.ts"
+import { saidIn } from "../internal/saidIn.ts"
 import { say } from "./toasts.tsx"
 
 /** `onAgain` is absent while nothing can be asked. */
 export const ChatFoot = ({ exchange, onAgain }: { exchange: Exchange; onAgain: (() => void) | undefined }) => (
   <p class="foot">
     <Copy exchange={exchange} />
-    {onAgain !== undefined && isRetried(exchange) && (
+    {guest.value === undefined && onAgain !== undefined && isRetried(exchange) && (
       <button class="plain" onClick={() => void attempt(() => retry(exchange))}>
         <Icon name="play" /> Continue
       </button>
@@ -28,9 +28,11 @@ export const ChatFoot = ({ exchange, onAgain }: { exchange: Exchange; onAgain: (
     {info.value.evaluations && canChange.value && exchange.state.status.type === "completed" && (
       <Thumbs runId={exchange.runId} />
     )}
-    <a class="quiet" href={runAddress(exchange.runId)}>
-      open the run
-    </a>
+    {guest.value === undefined && (
+      <a class="quiet" href={runAddress(exchange.runId)}>
+        open the run
+      </a>
+    )}
   </p>
 )
 

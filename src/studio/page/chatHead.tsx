@@ -7,7 +7,7 @@ import { exchanges } from "./chatStore.ts"
 import { DialogBox } from "./dialogBox.tsx"
 import { excerpt, wordsOf } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
-import { attempt, canChange, data, go } from "./pageStore.ts"
+import { attempt, canChange, data, go, guest } from "./pageStore.ts"
 import { say } from "./toasts.tsx"
 
 interface Props {
@@ -26,8 +26,8 @@ export const ChatHead = ({ agent, conversation }: Props) => {
       <button class="plain sheet" popovertarget="conversations" aria-label="Conversations and settings">
         <Icon name="menu" />
       </button>
-      <h1>{name || `Chat with ${agent}`}</h1>
-      {last !== undefined && (
+      <h1>{name || (guest.value?.name ?? `Chat with ${agent}`)}</h1>
+      {guest.value === undefined && last !== undefined && (
         <a
           class="button plain"
           aria-label="Share"

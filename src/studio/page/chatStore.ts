@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals"
 import { childRunId } from "../../Call.ts"
-import type { RunState, Turn } from "../../RunState.ts"
+import type { ChatRun, ChatTurn } from "../internal/guestRun.ts"
 import { type Choices, choose, runIdOf, writeChoices } from "./chatBranches.ts"
 import { forgetSpoken, listenTo } from "./chatStream.ts"
 import { Journal } from "./journal.ts"
@@ -21,9 +21,9 @@ interface Place {
 /** One question of the conversation, and the run that answers it. */
 export interface Exchange extends Place {
   readonly runId: string
-  readonly state: RunState
+  readonly state: ChatRun
   /** The runs below it, by their ids. */
-  readonly below: ReadonlyMap<string, RunState>
+  readonly below: ReadonlyMap<string, ChatRun>
 }
 
 export const exchanges = signal<ReadonlyArray<Exchange>>([])
@@ -66,9 +66,12 @@ export const openConversation = async (conversation: string, wanted: Choices): P
 const variantsAt = async (conversation: string, choices: Choices, place: number): Promise<number> => {
   for (let variant = 1; ; variant++) {
     const runId = runIdOf(conversation, choose(choices, place, variant), place)
-    if ((await ifFound(() => data().records(runId, 0, 1))) === undefined) return variant - 1
+    if (!(await isThere(runId))) return variant - 1
   }
 }
+
+const isThere = async (runId: string): Promise<boolean> =>
+  (await ifFound<unknown>(() => data().chatRun?.(runId) ?? data().records(runId, 0, 1))) !== undefined
 
 /** Returns the way through the conversation that is shown. */
 export const choicesIn = (until = Infinity): Choices =>
@@ -91,9 +94,11 @@ export const isUnderWay = (exchange: Exchange | undefined): boolean =>
 
 const isOver = ({ state }: Exchange): boolean => state.status.type === "completed" || state.status.type === "cancelled"
 
-/** Reads the new records of a journal. Returns undefined for a run that does not exist. */
-const stateOf = (runId: string): Promise<RunState | undefined> =>
+/** Reads a run, or the new records of its journal. Returns undefined for a run that does not exist. */
+const stateOf = (runId: string): Promise<ChatRun | undefined> =>
   ifFound(async () => {
+    const shown = await data().chatRun?.(runId)
+    if (shown !== undefined) return shown
     const journal = journals.get(runId) ?? new Journal()
     journals.set(runId, journal)
     for (;;) {
@@ -108,8 +113,8 @@ const deepest = 4
 const exchangeOf = async (runId: string, { place, variant, variants }: Place): Promise<Exchange | undefined> => {
   const state = await stateOf(runId)
   if (state === undefined) return undefined
-  const below = new Map<string, RunState>()
-  const descend = async (parent: RunState, depth: number): Promise<void> => {
+  const below = new Map<string, ChatRun>()
+  const descend = async (parent: ChatRun, depth: number): Promise<void> => {
     if (depth > deepest) return
     for (const childId of turnsOf(parent).flatMap(childrenOf)) {
       const child = await stateOf(childId)
@@ -123,11 +128,11 @@ const exchangeOf = async (runId: string, { place, variant, variants }: Place): P
 }
 
 /** Returns the turns of a run, including the open one. */
-export const turnsOf = ({ currentTurn, turns }: RunState): ReadonlyArray<Turn> =>
+export const turnsOf = ({ currentTurn, turns }: ChatRun): ReadonlyArray<ChatTurn> =>
   currentTurn === undefined ? turns : [...turns, currentTurn]
 
 /** Returns the ids of the runs that the calls of a turn started. */
-export const childrenOf = ({ completed, inFlight, turnId }: Turn): ReadonlyArray<string> =>
+export const childrenOf = ({ completed, inFlight, turnId }: ChatTurn): ReadonlyArray<string> =>
   [...completed, ...inFlight].flatMap((call) => childRunId(turnId, call) ?? [])
 
 /** Sends the next question with files. */
@@ -170,12 +175,11 @@ const start = async (
   text: string,
   files: ReadonlyArray<File>
 ): Promise<void> => {
-  const media = await Promise.all(files.map((file) => data().upload(runId, file)))
   // A stopped or failed question has no messages for the history.
-  const answered = exchanges.value.filter((one) => one.place < place && one.state.status.type === "completed")
-  const history = (await Promise.all(answered.map((one) => data().messages(one.runId)))).flat()
-  const parts = media.map(({ id, kind, mimeType }) => ({ type: kind, file_id: id, media_type: mimeType }))
-  await data().start({ agent, runId, history, input: [{ type: "text", text }, ...parts] })
+  const before = exchanges.value.flatMap((one) =>
+    one.place < place && one.state.status.type === "completed" ? [one.runId] : []
+  )
+  await data().ask({ agent, runId, before, text, files })
 }
 
 /** Reads the files of a question, which another run needs as its own. */

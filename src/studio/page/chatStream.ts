@@ -1,7 +1,8 @@
 /** Replies that stream. Each is drawn until the journal has its message, and for good if it never gets one. */
 
 import { signal } from "@preact/signals"
-import type { RunState } from "../../RunState.ts"
+import type { ChatRun } from "../internal/guestRun.ts"
+import { inTab } from "./browserStorage.ts"
 import type { LiveEvent } from "./source.ts"
 
 /** The reply of a turn so far. */
@@ -18,7 +19,7 @@ export const forgetSpoken = (): void => {
 }
 
 /** Returns the replies of a run that its journal does not have. */
-export const spokenIn = ({ currentTurn, runId, turns }: RunState): ReadonlyArray<Spoken> => {
+export const spokenIn = ({ currentTurn, runId, turns }: ChatRun): ReadonlyArray<Spoken> => {
   const found = spoken.value.get(runId) ?? keptOf(runId)
   const written = turns.length + (currentTurn?.message === undefined ? 0 : 1)
   return found.filter(({ turn }) => turn > written)
@@ -61,11 +62,11 @@ const keyOf = (runId: string) => `kernai.spoken.${runId}`
 const keep = (runId: string) => {
   const last = spoken.value.get(runId)?.at(-1)
   if (last !== undefined && last.text !== "" && last.text.length <= 100_000) {
-    sessionStorage.setItem(keyOf(runId), `${last.turn}\n${last.text}`)
+    inTab.set(keyOf(runId), `${last.turn}\n${last.text}`)
   }
 }
 
 const keptOf = (runId: string): ReadonlyArray<Spoken> => {
-  const [, turn, text = ""] = /^(\d+)\n([^]*)$/.exec(sessionStorage.getItem(keyOf(runId)) ?? "") ?? []
+  const [, turn, text = ""] = /^(\d+)\n([^]*)$/.exec(inTab.get(keyOf(runId)) ?? "") ?? []
   return turn === undefined ? [] : [{ turn: Number(turn), text, thinking: "" }]
 }

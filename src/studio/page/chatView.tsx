@@ -17,7 +17,7 @@ import {
   send
 } from "./chatStore.ts"
 import { Icon } from "./icons.tsx"
-import { attempt, canChange, go, info, place } from "./pageStore.ts"
+import { attempt, canChange, go, guest, info, place } from "./pageStore.ts"
 
 export const ChatView = ({ agent, conversation }: { agent: string; conversation: string }) => {
   const line = place.value.query.get("line") ?? ""
@@ -31,7 +31,7 @@ export const ChatView = ({ agent, conversation }: { agent: string; conversation:
   return (
     <div class="chat">
       <aside id="conversations" popover="auto" aria-label="Conversations">
-        <Settings agent={agent} />
+        {guest.value === undefined ? <Settings agent={agent} /> : <p class="brand">{guest.value.name}</p>}
         <button data-key="n" onClick={() => go(newChat(agent))}>
           New conversation
         </button>
@@ -41,6 +41,7 @@ export const ChatView = ({ agent, conversation }: { agent: string; conversation:
         <ChatHead agent={agent} conversation={conversation} />
         <Messages agent={agent} conversation={conversation} />
         {canChange.value && <Composer agent={agent} conversation={conversation} />}
+        {guest.value?.consent !== undefined && <p class="consent">{guest.value.consent}</p>}
       </section>
     </div>
   )
@@ -83,8 +84,24 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
           />
         ))}
         <Reconnecting />
-        {count === 0 && <p class="empty">Ask {agent} something.</p>}
+        {count === 0 && <Beginning agent={agent} onAsk={onMessage} />}
       </div>
+    </div>
+  )
+}
+
+const Beginning = ({ agent, onAsk }: { agent: string; onAsk: (text: string) => void }) => {
+  if (guest.value === undefined) return <p class="empty">Ask {agent} something.</p>
+  return (
+    <div class="empty">
+      <h2>How can I help?</h2>
+      <p class="starters">
+        {guest.value.starters.map((text) => (
+          <button key={text} onClick={() => onAsk(text)}>
+            {text}
+          </button>
+        ))}
+      </p>
     </div>
   )
 }

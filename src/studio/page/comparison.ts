@@ -4,7 +4,7 @@ import type { CallResult } from "../../Call.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import { cost, duration, json, named, sentence, wordsOf } from "./format.ts"
-import { saidIn } from "./saidIn.ts"
+import { saidIn } from "../internal/saidIn.ts"
 
 /** A part of both runs. A run that ended before has none. */
 export interface Section {

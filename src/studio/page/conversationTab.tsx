@@ -10,7 +10,7 @@ import { run, state } from "./openRun.ts"
 import { place, setQuery } from "./pageStore.ts"
 import { programOf } from "./programLines.ts"
 import { ProgramView } from "./programView.tsx"
-import { saidIn } from "./saidIn.ts"
+import { saidIn } from "../internal/saidIn.ts"
 import { SentPrompt } from "./sentPrompt.tsx"
 import { SourceList } from "./sourceList.tsx"
 

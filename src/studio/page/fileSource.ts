@@ -69,9 +69,7 @@ export const open = async (): Promise<Source> => {
     conversations: async () => ({ lines: [] }),
     rename: none,
     remove: none,
-    start: none,
-    upload: none,
-    messages: none,
+    ask: none,
     follow: () => () => undefined
   }
 }

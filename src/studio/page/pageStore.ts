@@ -2,7 +2,9 @@
 
 import { batch, computed, signal } from "@preact/signals"
 import type { WaitingQuestion } from "../internal/studioData.ts"
+import type { Guest } from "../internal/guestPage.ts"
 import type { Info } from "../internal/studioInfo.ts"
+import { inBrowser } from "./browserStorage.ts"
 import type { Source } from "./source.ts"
 
 /** The tabs of a run, in the order of their keys. */
@@ -64,15 +66,17 @@ export const data = (): Source => {
 }
 
 export const info = signal<Info>({ readOnly: true, scenarios: false, evaluations: false, agents: [], inputs: {} })
+/** The settings of a page for end users, who see no tools, journals and runs. */
+export const guest = signal<Guest | undefined>(undefined)
 export const canChange = computed(() => !info.value.readOnly)
 export const notice = signal("")
 export const showKeys = signal(false)
 /** Whether single keys act. Users of dictation or other tools can switch them off. */
-export const hasKeys = signal(localStorage.getItem("kernai.keys") !== "off")
+export const hasKeys = signal(inBrowser.get("kernai.keys") !== "off")
 
 export const setKeys = (isOn: boolean): void => {
   hasKeys.value = isOn
-  localStorage.setItem("kernai.keys", isOn ? "on" : "off")
+  inBrowser.set("kernai.keys", isOn ? "on" : "off")
 }
 
 /** Opens the page on a source. */

@@ -1,8 +1,9 @@
 /** The person at the page, whose name is stored with each decision. */
 
 import { signal } from "@preact/signals"
+import { inBrowser } from "./browserStorage.ts"
 
-export const person = signal(localStorage.getItem("kernai.person") ?? "")
+export const person = signal(inBrowser.get("kernai.person") ?? "")
 
 /** Keeps a name, without characters that a name cannot have. */
 export const setPerson = (text: string): void => {
@@ -10,5 +11,5 @@ export const setPerson = (text: string): void => {
     .replace(/[^\p{L}\p{M}\p{N} .'@_-]/gu, "")
     .replace(/^[^\p{L}\p{N}]+/u, "")
     .slice(0, 60)
-  localStorage.setItem("kernai.person", person.value)
+  inBrowser.set("kernai.person", person.value)
 }

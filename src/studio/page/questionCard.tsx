@@ -8,7 +8,7 @@ import { decide, made, sent, takeBack, wordOf } from "./decisions.ts"
 import { Fields } from "./fields.tsx"
 import { ago, counted, json, sentence } from "./format.ts"
 import { Icon } from "./icons.tsx"
-import { canChange, info } from "./pageStore.ts"
+import { canChange, guest, info } from "./pageStore.ts"
 import { differences, isFields, SchemaForm } from "./schemaForm.tsx"
 import { marksIn, SeenJson } from "./seen.tsx"
 import type { Decision } from "./source.ts"
@@ -33,7 +33,16 @@ export const QuestionCard = ({ asked = "", question, rootRunId, since }: Props) 
   return (
     <div class="card waiting" role="group" aria-label={`${name} waits for you`}>
       <p>
-        <StatusShape status="waiting" /> <b>{name}</b> waits for you: {reason}{" "}
+        <StatusShape status="waiting" />{" "}
+        {guest.value === undefined ? (
+          <>
+            <b>{name}</b> waits for you: {reason}{" "}
+          </>
+        ) : (
+          <>
+            Please confirm: <b>{sentence(name)}</b>
+          </>
+        )}
         {since !== undefined && <span class="quiet">({ago(since)})</span>}
       </p>
       <Input value={input} asked={asked} />
@@ -139,7 +148,9 @@ interface DecisionsProps {
   readonly onDeny: (reason: string) => void
 }
 
-const Decisions = ({ canApprove, canEdit, isEdited, onApprove, onDeny, onEdit }: DecisionsProps) => {
+const Decisions = (props: DecisionsProps) => {
+  const { canApprove, canEdit, isEdited, onApprove, onDeny, onEdit } = props
+  if (guest.value !== undefined) return <GuestDecisions {...props} />
   const why = useSignal("")
   return (
     <p class="actions">
@@ -165,3 +176,14 @@ const Decisions = ({ canApprove, canEdit, isEdited, onApprove, onDeny, onEdit }:
     </p>
   )
 }
+
+const GuestDecisions = ({ canApprove, onApprove, onDeny }: DecisionsProps) => (
+  <p class="actions">
+    {canApprove && (
+      <button class="primary" onClick={onApprove}>
+        Confirm
+      </button>
+    )}
+    <button onClick={() => onDeny("")}>Not now</button>
+  </p>
+)

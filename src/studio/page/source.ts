@@ -4,6 +4,7 @@ import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
 import type { CountRange } from "../../RunStore.ts"
 import type { Group, Need } from "../../Operations.ts"
+import type { ChatRun } from "../internal/guestRun.ts"
 import type { Experiment, ExperimentReport } from "../internal/experiments.ts"
 import type { DataSet, NewRow, NewScore, Score } from "../internal/keptLines.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
@@ -49,6 +50,16 @@ export interface Old extends Pick<RunsOf, "agent" | "tenant"> {
   readonly updatedBefore: number
 }
 
+/** A question of a conversation. */
+export interface Ask {
+  readonly agent: string
+  readonly runId: string
+  /** The answered runs whose messages come before. */
+  readonly before: ReadonlyArray<string>
+  readonly text: string
+  readonly files: ReadonlyArray<File>
+}
+
 export interface Source {
   readonly isFile: boolean
   readonly info: () => Promise<Info>
@@ -77,9 +88,10 @@ export interface Source {
   /** Names a conversation. An empty name takes its name away. */
   readonly rename: (conversation: string, name: string) => Promise<void>
   readonly remove: (conversation: string) => Promise<void>
-  readonly start: (body: unknown) => Promise<string>
-  readonly upload: (runId: string, file: File) => Promise<{ id: string; kind: string; mimeType: string }>
-  readonly messages: (runId: string) => Promise<ReadonlyArray<unknown>>
+  /** Starts the run of a question after the messages of other runs. */
+  readonly ask: (question: Ask) => Promise<void>
+  /** Returns a run for the chat. Absent where the page reads journals. */
+  readonly chatRun?: (runId: string) => Promise<ChatRun>
   readonly experiments: () => Promise<ReadonlyArray<Experiment>>
   readonly experiment: (file: string) => Promise<ExperimentReport>
   readonly dataSets: () => Promise<ReadonlyArray<DataSet>>
@@ -122,7 +134,7 @@ export class Refused extends Error {
 }
 
 /** Returns the path of the page, without a slash at its end. */
-const base = () => location.pathname.replace(/\/$/, "")
+export const base = () => location.pathname.replace(/\/$/, "")
 
 const signature = (): { readonly "x-kernai-person"?: string } => {
   const name = person.value.trim()
@@ -142,9 +154,9 @@ const request = async (method: string, path: string, body?: BodyInit, type = "ap
   throw new Refused(response.status, problem.detail ?? problem.title ?? `the server responded ${response.status}`)
 }
 
-const get = async <A>(path: string): Promise<A> => (await request("GET", path)).json()
+export const get = async <A>(path: string): Promise<A> => (await request("GET", path)).json()
 
-const send = (path: string, body: unknown): Promise<Response> => request("POST", path, JSON.stringify(body))
+export const send = (path: string, body: unknown): Promise<Response> => request("POST", path, JSON.stringify(body))
 
 const post = async <A>(path: string, body: unknown): Promise<A> => (await send(path, body)).json()
 
@@ -152,7 +164,7 @@ interface Changed {
   readonly runIds: ReadonlyArray<string>
 }
 
-const of = (runId: string) => `/runs/${encodeURIComponent(runId)}`
+export const of = (runId: string) => `/runs/${encodeURIComponent(runId)}`
 
 /** Exchanges the token in the address for a cookie, and removes it from the address. */
 export const enter = async (): Promise<void> => {
@@ -198,15 +210,36 @@ export const server: Source = {
   conversations: (search, after) => get(`/data/conversations?${queryOf({ search, ...(after && { after }) })}`),
   rename: async (conversation, name) => void (await send(`/data/conversations/${conversation}`, { name })),
   remove: async (conversation) => void (await request("DELETE", `/data/conversations/${conversation}`)),
-  start: async (body) => (await post<{ runId: string }>("/api/runs", body)).runId,
-  upload: async (runId, file) => (await request("POST", `/api${of(runId)}/media`, file, file.type)).json(),
-  messages: async (runId) => (await get<{ messages: ReadonlyArray<unknown> }>(`/api${of(runId)}/result`)).messages,
-  follow: (runId, after, onEvent, onLink = () => undefined) => {
-    const from = after === 0 ? "" : `&after=${after}`
-    const stream = new EventSource(`${base()}/api${of(runId)}/events?until=end${from}`)
-    stream.onopen = () => onLink("open")
-    stream.onerror = () => onLink(stream.readyState === EventSource.CLOSED ? "closed" : "lost")
-    stream.onmessage = ({ data }) => onEvent(JSON.parse(data))
-    return () => stream.close()
-  }
+  ask: async ({ agent, before, files, runId, text }) => {
+    const media = await Promise.all(files.map((file) => upload(runId, file)))
+    const results = await Promise.all(before.map((one) => get<Result>(`/api${of(one)}/result`)))
+    const parts = media.map(({ id, kind, mimeType }) => ({ type: kind, file_id: id, media_type: mimeType }))
+    const history = results.flatMap(({ messages }) => messages)
+    await send("/api/runs", { agent, runId, history, input: [{ type: "text", text }, ...parts] })
+  },
+  follow: (runId, after, onEvent, onLink) =>
+    followed(`/api${of(runId)}/events?until=end${after === 0 ? "" : `&after=${after}`}`, onEvent, onLink)
+}
+
+interface Result {
+  readonly messages: ReadonlyArray<unknown>
+}
+
+const upload = async (
+  runId: string,
+  file: File
+): Promise<{ readonly id: string; readonly kind: string; readonly mimeType: string }> =>
+  (await request("POST", `/api${of(runId)}/media`, file, file.type)).json()
+
+/** Reads a stream of events until the returned function is called. */
+export const followed = (
+  path: string,
+  onEvent: (event: LiveEvent) => void,
+  onLink: (link: Link) => void = () => undefined
+): (() => void) => {
+  const stream = new EventSource(base() + path)
+  stream.onopen = () => onLink("open")
+  stream.onerror = () => onLink(stream.readyState === EventSource.CLOSED ? "closed" : "lost")
+  stream.onmessage = ({ data }) => onEvent(JSON.parse(data))
+  return () => stream.close()
 }

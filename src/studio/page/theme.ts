@@ -1,6 +1,7 @@
 /** The theme of the page: that of the system, or the person's choice, which the browser keeps. */
 
 import { computed, effect, signal } from "@preact/signals"
+import { inBrowser } from "./browserStorage.ts"
 
 export const themes = ["system", "light", "dark"] as const
 export type Theme = (typeof themes)[number]
@@ -9,7 +10,7 @@ const system = matchMedia("(prefers-color-scheme: dark)")
 const isSystemDark = signal(system.matches)
 system.addEventListener("change", () => (isSystemDark.value = system.matches))
 
-const kept = localStorage.getItem("kernai.theme")
+const kept = inBrowser.get("kernai.theme")
 
 export const theme = signal<Theme>(themes.find((name) => name === kept) ?? "system")
 export const isDark = computed(() => (theme.value === "system" ? isSystemDark.value : theme.value === "dark"))
@@ -20,5 +21,5 @@ effect(() => {
 
 export const setTheme = (to: Theme): void => {
   theme.value = to
-  localStorage.setItem("kernai.theme", to)
+  inBrowser.set("kernai.theme", to)
 }
