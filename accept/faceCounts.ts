@@ -1,36 +1,15 @@
 /** What the overview and the list of runs cost the server over a million runs. */
 import { Context, Effect, Layer } from "effect"
-import { DatabaseSync } from "node:sqlite"
 import { RunStore } from "../src/index.ts"
 import { SqlRunStore } from "../src/sql/index.ts"
+import { fill } from "./filledStore.ts"
 import { atMost, inFolder, type Line } from "./support.ts"
 
 const runs = 1_000_000
-const day = 86_400_000
-const to = 30 * day
+/** A month. */
+const range = { from: 0, to: 30 * 86_400_000, slots: 48 }
 
-/** Stores runs that five agents started over a month with three models, most of them completed. */
-const fill = (filename: string): void => {
-  const db = new DatabaseSync(filename)
-  db.exec(`
-    WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${runs - 1})
-    INSERT INTO kernai_runs
-      (id, root, agent, facts, format, created_at, status, model, pace, tokens, cost)
-    SELECT 'run_' || i, 'run_' || i, 'agent' || (i % 5),
-      json_object('runId', 'run_' || i, 'rootRunId', 'run_' || i, 'parentRunId', NULL, 'agent', 'agent' || (i % 5), 'createdAt', i * ${to / runs}),
-      1, i * ${to / runs},
-      CASE i * 7919 % 10 WHEN 0 THEN 'failed' WHEN 1 THEN 'no_answer' WHEN 2 THEN 'cancelled' ELSE 'completed' END,
-      'anthropic/model-' || (i % 3), i * 31 % 60, i % 9000, i % 100 / 1000.0
-    FROM n`)
-  db.exec(`
-    INSERT INTO kernai_journal (entry, records, body, turns, detail, at)
-    SELECT (run << 32) + 1, 1, '{}', 1, '{"type":"completed","source":"model_done","phase":"turn_completed","createdAt":0}', created_at
-    FROM kernai_runs`)
-  db.exec(`
-    INSERT INTO kernai_words (run, body)
-    SELECT run, 'the answer to a question about fibers, invoice ' || run FROM kernai_runs`)
-  db.close()
-}
+const names = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name}${at}`)
 
 /** Returns the median of the CPU milliseconds of a few runs of an effect, and its last result. */
 const measured = <A, E>(effect: Effect.Effect<A, E>) =>
@@ -56,8 +35,7 @@ const lines = (filename: string) =>
     const context = yield* Layer.build(SqlRunStore.layerSqlite(filename))
     const { counts, list, spending } = Context.get(context, RunStore.RunStore)
     if (counts === undefined || spending === undefined) return []
-    fill(filename)
-    const range = { from: 0, to, slots: 48 }
+    fill(filename, { ...range, runs, swing: 0, agents: names("agent", 5), models: names("vendor/model", 3) })
     const overview = yield* measured(Effect.all([counts(range), spending(range)]))
     const [counted, spent] = overview.last
     const all = counted.reduce((sum, { count }) => sum + count, 0)

@@ -1,4 +1,4 @@
-/** The list of runs: columns, order, filter, keys, and what is done with several runs. */
+/** The list of runs: columns, order, filter, views, keys, and what is done with several runs. */
 import type { Browser, Page } from "playwright-core"
 import type { Office } from "./gallerySite.ts"
 import { officeQuestions, submitAll } from "./gallerySite.ts"
@@ -72,18 +72,66 @@ const overview = (browser: Browser, office: Office) =>
     await page.getByRole("link", { name: "Overview" }).click()
     await page.getByRole("button", { name: "7d" }).click()
     await page.locator(".chart canvas").waitFor()
+    await page.getByRole("button", { name: "cost" }).click()
+    await page.locator(".keys-of-chart", { hasText: "claude-sonnet-4" }).waitFor()
+    const used = await page
+      .getByRole("region", { name: "By model of the last reply" })
+      .locator("tbody tr")
+      .textContent()
     const range = new URL(page.url()).hash
     await page.locator(".figure", { hasText: "failed" }).click()
     await page.locator(".row.failed").first().waitFor()
     const failed = await page.locator(".row").count()
     await page.close()
     return verdict(
-      loaded.includes("/charts.js") && range === "#/overview?range=7d" && failed > 0,
-      `${range}, ${failed} failed runs`
+      loaded.includes("/charts.js") &&
+        range === "#/overview?range=7d&chart=cost" &&
+        /\$0\.\d+[\d.]+K/.test(used ?? "") &&
+        failed > 0,
+      `${range}, ${failed} failed runs, ${used}`
     )
   })
 
+const filterIn = (address: string) => new URLSearchParams(new URL(address).hash.split("?")[1]).get("q")
+
+const slot = (browser: Browser, office: Office) =>
+  attempt(
+    "a bar of the overview leads to the runs that started in its time, and a view of them is kept by name",
+    async () => {
+      const page = await enter(browser, office)
+      await page.getByRole("link", { name: "Overview" }).click()
+      await page.getByRole("button", { name: "1h" }).click()
+      const over = page.locator(".u-over")
+      await over.waitFor()
+      const { height = 0, width = 0 } = (await over.boundingBox()) ?? {}
+      await over.click({ position: { x: width - 3, y: height / 2 } })
+      await page.locator(".row").first().waitFor()
+      const shown = await page.locator(".row").count()
+      await page.getByText("Views").click()
+      await page.getByLabel("Name of this view").fill("The last minute")
+      await page.getByRole("button", { name: "Save" }).click()
+      const address = page.url()
+      await page.goto(`${address.split("#")[0]}#/?q=before:2020-01-01`)
+      await page.getByText("No run fits the filter").waitFor()
+      await page.reload()
+      await page.getByText("Views").click()
+      await page.getByRole("link", { name: "The last minute" }).click()
+      await page
+        .locator(".row")
+        .nth(shown - 1)
+        .waitFor()
+      const isBack = filterIn(page.url()) === filterIn(address)
+      await page.close()
+      return verdict(isBack && shown > 0, `${shown} runs, ${new URL(address).hash}`)
+    }
+  )
+
 export const runsLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => {
   await submitAll(office, officeQuestions)
-  return [await overview(browser, office), await table(browser, office), await bulk(browser, office)]
+  return [
+    await overview(browser, office),
+    await slot(browser, office),
+    await table(browser, office),
+    await bulk(browser, office)
+  ]
 }

@@ -6,7 +6,8 @@ import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { launch } from "../bench/chromium.ts"
 import { experiments } from "./faceEvaluate.ts"
-import { type Ids, officeQuestions, submitAll, withOffice } from "./gallerySite.ts"
+import { fill } from "./filledStore.ts"
+import { type Ids, type Office, officeQuestions, submitAll, withOffice } from "./gallerySite.ts"
 import { inFolder, root } from "./support.ts"
 
 /** A screen of the gallery. */
@@ -22,7 +23,6 @@ export interface Shot {
 const ofRun = (id: string | undefined, query = "") => `#/runs/${encodeURIComponent(id ?? "")}${query}`
 
 export const shots: ReadonlyArray<Shot> = [
-  { name: "overview", address: () => "#/overview?range=1h" },
   { name: "runs", address: () => "#/" },
   { name: "run", address: ({ invoice }) => ofRun(invoice) },
   { name: "answer", address: ({ guide }) => ofRun(guide) },
@@ -41,11 +41,38 @@ export const shots: ReadonlyArray<Shot> = [
   },
   { name: "playground", address: ({ guide }) => `#/play/${encodeURIComponent(guide ?? "")}` },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },
-  { name: "keys", address: () => "#/", key: "?" }
+  { name: "keys", address: () => "#/", key: "?" },
+  { name: "overview", address: () => "#/overview?range=24h" },
+  { name: "spending", address: () => "#/overview?range=24h&chart=cost" }
 ]
 
+const hour = 3_600_000
+
+/** Adds the runs of a day to the store of the office, whose overview shows them. */
+const fillDay = (office: Office): void =>
+  fill(office.store, {
+    runs: 480,
+    from: Date.now() - 23 * hour,
+    to: Date.now() - hour / 2,
+    swing: 0.6,
+    agents: ["coordinator", "support", "research"],
+    models: ["anthropic/claude-sonnet-4", "openai/gpt-5-mini", "gemini/gemini-2.5-flash"]
+  })
+
 /** The screens of the gallery, each in both themes, and the run on a phone. */
-const shown = new Set(["overview", "runs", "run", "answer", "explain", "approvals", "evaluate"])
+const shown = new Set([
+  "runs",
+  "run",
+  "answer",
+  "explain",
+  "approvals",
+  "operate",
+  "evaluate",
+  "compare",
+  "playground",
+  "overview",
+  "spending"
+])
 
 export const pictures: ReadonlyArray<string> = [
   ...Array.from(shown, (name) => [`${name}-light.png`, `${name}-dark.png`]).flat(),
@@ -64,6 +91,7 @@ const take = async (): Promise<void> => {
         const page = await browser.newPage({ viewport: { width: 1200, height: 700 } })
         await page.goto(office.url)
         for (const { address, name } of shots.filter((shot) => shown.has(shot.name))) {
+          if (name === "overview") fillDay(office)
           await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
           for (const colorScheme of ["light", "dark"] as const) {
             await page.emulateMedia({ colorScheme })

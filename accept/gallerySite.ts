@@ -229,6 +229,8 @@ export const idsOf = async (office: Office): Promise<Ids> => {
 /** A studio that runs. */
 export interface Office {
   readonly url: string
+  /** The file of its store. */
+  readonly store: string
   /** The folder of the reports of evaluations. */
   readonly evaluations: string
   /** Stores a run. The studio's worker takes it up. */
@@ -249,6 +251,7 @@ export const withOffice = <A>(folder: string, body: (office: Office) => Promise<
         const store = Context.get(context, RunStore.RunStore)
         return yield* Effect.promise(() =>
           body({
+            store: `${folder}/office.db`,
             evaluations: `${folder}/evals`,
             url: Studio.urlOf(
               Context.get(context, Studio.Studio),

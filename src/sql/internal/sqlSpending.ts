@@ -24,7 +24,8 @@ export const spentOf = ({
   usage
 }: RunState): Spent | undefined => {
   if (parentRunId !== undefined || status.type === "running" || status.type === "paused") return undefined
-  const { model } = currentTurn ?? turns.at(-1) ?? {}
+  const replied = currentTurn?.message === undefined ? turns.at(-1) : currentTurn
+  const model = replied?.message === undefined ? undefined : replied.model
   if (model === undefined || revision === forkedFrom?.revision) return undefined
   return {
     model: Key.make(model),

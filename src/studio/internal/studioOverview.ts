@@ -1,23 +1,28 @@
-/** Counts of runs over time, for the overview of the page. */
+/** Counts of runs over time and what they used, for the overview of the page. */
 
 import * as Effect from "effect/Effect"
 import type { StoreError } from "../../KernelError.ts"
-import { type CountRange, isPoisoned, type RunCount, type RunHead, type RunStoreShape } from "../../RunStore.ts"
+import {
+  type CountRange,
+  isPoisoned,
+  type RunCount,
+  type RunHead,
+  type RunSpending,
+  type RunStoreShape
+} from "../../RunStore.ts"
 
-/** The root runs of a range by slot, agent and status. */
+/** The root runs of a range by slot, agent and status, and what those used that have ended, if the store sums it. */
 export interface Overview extends CountRange {
   readonly counts: ReadonlyArray<RunCount>
+  readonly spending?: ReadonlyArray<RunSpending>
 }
 
 /** Returns the overview of a range. Stores without counts are counted from their lists. */
 export const overviewOf = (store: RunStoreShape, range: CountRange): Effect.Effect<Overview, StoreError> =>
-  Effect.map(
+  Effect.all([
     store.counts?.(range) ?? Effect.map(store.list({ roots: true }), (heads) => counted(heads, range)),
-    (counts) => ({
-      ...range,
-      counts
-    })
-  )
+    store.spending?.(range) ?? Effect.undefined
+  ]).pipe(Effect.map(([counts, spending]) => ({ ...range, counts, ...(spending === undefined ? {} : { spending }) })))
 
 /** Counts heads like the query of a database. */
 export const counted = (heads: ReadonlyArray<RunHead>, { from, slots, to }: CountRange): ReadonlyArray<RunCount> => {

@@ -17,12 +17,16 @@ export interface Chart {
   readonly series: ReadonlyArray<Series>
   readonly ink: string
   readonly line: string
+  /** The value at the top of an empty chart. */
+  readonly least: number
+  readonly format: (value: number) => string
   /** Called with the index of the slot that a person chose. */
   readonly onSlot: (slot: number) => void
 }
 
 /** Draws a chart of stacked bars into an element. Returns a function that removes it. */
-export const draw = (element: HTMLElement, { end, ink, line, onSlot, series, times }: Chart): (() => void) => {
+export const draw = (element: HTMLElement, chart: Chart): (() => void) => {
+  const { end, format, ink, least, line, onSlot, series, times } = chart
   const heights = stacked(series)
   const words = new Intl.DateTimeFormat(undefined, formatOf(end - (times[0] ?? end)))
   const bars = UPlot.paths.bars?.({ size: [0.8, 40], align: 1 })
@@ -40,11 +44,11 @@ export const draw = (element: HTMLElement, { end, ink, line, onSlot, series, tim
       cursor: { drag: { x: false, y: false } },
       scales: {
         x: { range: [(times[0] ?? 0) / 1_000, end / 1_000] },
-        y: { range: (_, __, most) => [0, Math.max(4, most)] }
+        y: { range: (_, __, most) => [0, Math.max(least, most)] }
       },
       axes: [
         { ...axis, values: (_, at) => at.map((second) => words.format(second * 1_000)) },
-        { ...axis, size: 44, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 5_000, 10_000, 100_000] }
+        { ...axis, size: 64, values: (_, at) => at.map(format) }
       ],
       series: [
         {},

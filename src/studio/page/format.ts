@@ -29,6 +29,9 @@ export const tokens = (usage: Usage | null | undefined): string =>
     ? "tokens unknown"
     : `${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out`
 
+/** Returns a count in three digits or so, as `2.5M`. */
+export const short = (count: number): string => new Intl.NumberFormat("en", { notation: "compact" }).format(count)
+
 export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`
 
 /** Returns the texts of a message. */

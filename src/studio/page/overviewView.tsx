@@ -1,34 +1,21 @@
-/** Runs over time: how many started, and how they ended, by agent. Each bar leads to its runs. */
+/** Runs over time: how many started, how they ended, what they used, by agent and model. Each bar leads to its runs. */
 
 import { useSignal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
-import type { RunCount } from "../../RunStore.ts"
+import { useEffect } from "preact/hooks"
+import type { RunCount, RunSpending } from "../../RunStore.ts"
 import type { Overview } from "../internal/studioOverview.ts"
-import { named, sentence } from "./format.ts"
-import { attempt, data, go, place, setQuery } from "./pageStore.ts"
+import { cost, duration, named, sentence, short } from "./format.ts"
+import { type Measure, measures, OverviewChart, statuses, statusOf } from "./overviewChart.tsx"
+import { attempt, data, place, setQuery } from "./pageStore.ts"
 import { Skeleton } from "./skeleton.tsx"
+import { commonest, type Sums, sumsOf } from "./spending.ts"
 import { StatusShape } from "./status.tsx"
-import { isDark } from "./theme.ts"
 
 const hour = 3_600_000
 const ranges = { "1h": hour, "24h": 24 * hour, "7d": 7 * 24 * hour, "30d": 30 * 24 * hour } as const
 type RangeName = keyof typeof ranges
 const names: ReadonlyArray<RangeName> = ["1h", "24h", "7d", "30d"]
 const slots = 48
-
-/** The statuses from the bottom of a bar to its top, with the tokens of their colors. */
-const statuses = [
-  ["completed", "done"],
-  ["running", "running"],
-  ["waiting", "waiting"],
-  ["cancelled", "stopped"],
-  ["no_answer", "none"],
-  ["failed", "error"]
-] as const
-
-type Status = (typeof statuses)[number][0]
-
-const statusOf = ({ status }: RunCount): string => (status === "poisoned" ? "failed" : status)
 
 export const OverviewView = () => {
   const overview = useSignal<Overview | undefined>(undefined)
@@ -46,32 +33,45 @@ export const OverviewView = () => {
     <section class="screen" aria-label="Overview">
       <header>
         <h1>Overview</h1>
-        <div class="segments" role="group" aria-label="Range">
-          {names.map((name) => (
-            <button key={name} aria-pressed={range === name} onClick={() => setQuery("range", name)}>
-              {name}
-            </button>
-          ))}
-        </div>
+        <Choice label="Range" of={names} chosen={range} onChoose={(name) => setQuery("range", name)} />
       </header>
       {overview.value === undefined ? <Skeleton label="counting the runs" /> : <Figures overview={overview.value} />}
     </section>
   )
 }
 
+interface ChoiceProps<A extends string> {
+  readonly label: string
+  readonly of: ReadonlyArray<A>
+  readonly chosen: A
+  readonly onChoose: (one: A) => void
+}
+
+const Choice = <A extends string>({ chosen, label, of, onChoose }: ChoiceProps<A>) => (
+  <div class="segments" role="group" aria-label={label}>
+    {of.map((one) => (
+      <button key={one} aria-pressed={chosen === one} onClick={() => onChoose(one)}>
+        {one}
+      </button>
+    ))}
+  </div>
+)
+
 const Figures = ({ overview }: { overview: Overview }) => {
-  const { counts } = overview
-  const sum = (status?: Status) =>
+  const { counts, from, spending } = overview
+  const measure = measures.find((name) => name === place.value.query.get("chart")) ?? "runs"
+  const since = `since:${new Date(from).toISOString()}`
+  const sum = (status?: string) =>
     counts.reduce((all, one) => (status === undefined || statusOf(one) === status ? all + one.count : all), 0)
   return (
     <>
       <div class="figures">
-        <a class="figure" href="#/">
+        <a class="figure" href={`#/?q=${since}`}>
           <b>{sum().toLocaleString("en")}</b>
           <span>runs</span>
         </a>
         {statuses.map(([status]) => (
-          <a key={status} class="figure" href={`#/?q=status:${status}`}>
+          <a key={status} class="figure" href={`#/?q=status:${status} ${since}`}>
             <b>{sum(status).toLocaleString("en")}</b>
             <span>
               <StatusShape status={status} /> {named(status)}
@@ -79,100 +79,132 @@ const Figures = ({ overview }: { overview: Overview }) => {
           </a>
         ))}
       </div>
+      {spending !== undefined && <Spent sums={sumsOf(spending)} />}
       <div class="card">
-        <h2>Runs by the time of their start</h2>
-        <RunsChart overview={overview} />
+        <h2>
+          By the time of their start
+          {spending !== undefined && (
+            <Choice<Measure>
+              label="Chart"
+              of={measures}
+              chosen={measure}
+              onChoose={(name) => setQuery("chart", name)}
+            />
+          )}
+        </h2>
+        <OverviewChart overview={overview} measure={measure} />
       </div>
-      <div class="card">
-        <h2>By agent</h2>
-        <Agents counts={counts} />
-      </div>
+      <Agents counts={counts} spending={spending} />
+      {spending !== undefined && <Models spending={spending} />}
     </>
   )
 }
 
-const RunsChart = ({ overview }: { overview: Overview }) => {
-  const element = useRef<HTMLDivElement>(null)
-  const dark = isDark.value
-  useEffect(() => {
-    let remove = () => {}
-    let isGone = false
-    void attempt(async () => {
-      const { draw } = await loadCharts()
-      if (element.current === null || isGone) return
-      remove = draw(element.current, chartOf(overview, element.current))
-    })
-    return () => {
-      isGone = true
-      remove()
-    }
-  }, [overview, dark])
+/** What the sums of runs that ended are called, and how they are drawn. */
+const sums: ReadonlyArray<readonly [name: string, draw: (sums: Sums) => string]> = [
+  ["cost", ({ costUsd }) => (costUsd === undefined ? "–" : cost(costUsd))],
+  ["tokens", ({ tokens }) => short(tokens)],
+  ["half within", ({ half, runs }) => (runs === 0 ? "–" : duration(half))],
+  ["95% within", ({ most, runs }) => (runs === 0 ? "–" : duration(most))]
+]
+
+const Spent = ({ sums: found }: { sums: Sums }) => (
+  <div class="figures">
+    {sums.map(([name, draw]) => (
+      <div key={name} class="figure" title="of the runs that have ended">
+        <b>{draw(found)}</b>
+        <span>{name}</span>
+      </div>
+    ))}
+  </div>
+)
+
+interface AgentsProps {
+  readonly counts: ReadonlyArray<RunCount>
+  readonly spending: ReadonlyArray<RunSpending> | undefined
+}
+
+const Agents = ({ counts, spending }: AgentsProps) => {
+  const agents = [...new Set(counts.map(({ agent }) => agent))].toSorted()
+  const of = (agent: string, status: string) =>
+    counts.reduce((sum, one) => (one.agent === agent && statusOf(one) === status ? sum + one.count : sum), 0)
   return (
-    <div class="chart" ref={element} role="img" aria-label={`${overview.counts.length} groups of runs over time`} />
+    <Groups
+      title="By agent"
+      heads={[
+        ...statuses.map(([status]) => named(status)),
+        ...(spending === undefined ? [] : sums.map(([name]) => name))
+      ]}
+      rows={agents.map((agent) => ({
+        name: agent,
+        href: `#/?q=agent:${agent}`,
+        values: [
+          ...statuses.map(([status]) => of(agent, status).toLocaleString("en")),
+          ...(spending === undefined ? [] : drawn(spending.filter((line) => line.agent === agent)))
+        ]
+      }))}
+    />
   )
 }
 
-/** Loads the charts, which are a file beside the script of the page. */
-const loadCharts = (): Promise<typeof import("./charts.ts")> => import(new URL("charts.js", import.meta.url).href)
+const Models = ({ spending }: { spending: ReadonlyArray<RunSpending> }) => (
+  <Groups
+    title="By model of the last reply"
+    heads={["runs", ...sums.map(([name]) => name)]}
+    rows={commonest(spending, "model").map((model) => {
+      const own = spending.filter((line) => line.model === model)
+      return { name: model, values: [sumsOf(own).runs.toLocaleString("en"), ...drawn(own)] }
+    })}
+  />
+)
 
-const chartOf = ({ counts, from, to }: Overview, element: HTMLElement) => {
-  const width = (to - from) / slots
-  const color = (token: string) => {
-    element.style.color = `var(--${token})`
-    return getComputedStyle(element).color
-  }
-  return {
-    times: Array.from({ length: slots }, (_, slot) => from + slot * width),
-    end: to,
-    ink: color("quiet"),
-    line: color("line-soft"),
-    series: statuses.toReversed().map(([status, token]) => ({
-      label: named(status),
-      color: color(token),
-      values: Array.from({ length: slots }, (_, slot) =>
-        counts.reduce((sum, one) => (one.slot === slot && statusOf(one) === status ? sum + one.count : sum), 0)
-      )
-    })),
-    onSlot: (slot: number) => {
-      const worst = statuses.findLast(([status]) => counts.some((one) => one.slot === slot && statusOf(one) === status))
-      if (worst !== undefined) go(`#/?q=status:${worst[0]}`)
-    }
-  }
+const drawn = (lines: ReadonlyArray<RunSpending>): ReadonlyArray<string> => {
+  const found = sumsOf(lines)
+  return sums.map(([, draw]) => draw(found))
 }
 
-const Agents = ({ counts }: { counts: ReadonlyArray<RunCount> }) => {
-  const agents = [...new Set(counts.map(({ agent }) => agent))].toSorted()
-  const of = (agent: string, status: Status) =>
-    counts.reduce((sum, one) => (one.agent === agent && statusOf(one) === status ? sum + one.count : sum), 0)
-  if (agents.length === 0) return <p class="quiet">No run started in this range.</p>
-  return (
-    <div class="wide" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Agent</th>
-            {statuses.map(([status]) => (
-              <th key={status} scope="col" class="number">
-                {sentence(named(status))}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {agents.map((agent) => (
-            <tr key={agent}>
-              <th scope="row">
-                <a href={`#/?q=agent:${agent}`}>{agent}</a>
-              </th>
-              {statuses.map(([status]) => (
-                <td key={status} class="number">
-                  {of(agent, status)}
-                </td>
+interface GroupsProps {
+  readonly title: string
+  readonly heads: ReadonlyArray<string>
+  readonly rows: ReadonlyArray<{
+    readonly name: string
+    readonly href?: string
+    readonly values: ReadonlyArray<string>
+  }>
+}
+
+const Groups = ({ heads, rows, title }: GroupsProps) => (
+  <div class="card">
+    <h2>{title}</h2>
+    {rows.length === 0 ? (
+      <p class="quiet">No run of this range.</p>
+    ) : (
+      <div class="wide" role="region" aria-label={title} tabIndex={0}>
+        <table class="groups">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              {heads.map((head) => (
+                <th key={head} scope="col" class="number">
+                  {sentence(head)}
+                </th>
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  )
-}
+          </thead>
+          <tbody>
+            {rows.map(({ href, name, values }) => (
+              <tr key={name}>
+                <th scope="row">{href === undefined ? name : <a href={href}>{name}</a>}</th>
+                {values.map((value, index) => (
+                  <td key={heads[index]} class="number">
+                    {value}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    )}
+  </div>
+)

@@ -2,6 +2,7 @@
 
 import { batch, computed, effect, signal } from "@preact/signals"
 import type { ListQuery, RunLine } from "../internal/studioData.ts"
+import { placeText } from "../../store-kit/StoreRules.ts"
 import { data, place, setQuery } from "./pageStore.ts"
 
 export const runs = signal<ReadonlyArray<RunLine>>([])
@@ -37,19 +38,25 @@ export interface Filter {
   readonly keeps: (line: RunLine) => boolean
 }
 
-/** Reads `status:x agent:y caller:z tenant:t label:name=text cost>0.1 errors>0 words`. */
+/**
+ * Reads `status:x agent:y caller:z tenant:t label:name=text since:time before:time cost>0.1 errors>0 words`. Runs before
+ * a time are those that follow it in the list.
+ */
 export const filterOf = (text: string): Filter => {
   const query: Filter["query"] = {}
   const words: Array<string> = []
   const labels: Array<string> = []
-  const least = { cost: -Infinity, errors: -Infinity }
+  const least = { cost: -Infinity, errors: -Infinity, since: -Infinity }
   for (const word of text.split(/\s+/)) {
-    const [, name = "", value = ""] = /^(status:|agent:|caller:|tenant:|label:|cost>|errors>)(.+)$/.exec(word) ?? []
+    const [, name = "", value = ""] =
+      /^(status:|agent:|caller:|tenant:|label:|since:|before:|cost>|errors>)(.+)$/.exec(word) ?? []
     if (name === "status:") query.status = value
     else if (name === "agent:") query.agent = value
     else if (name === "caller:") query.caller = value
     else if (name === "tenant:") query.tenant = value
     else if (name === "label:") labels.push(value)
+    else if (name === "since:") least.since = instantOf(value)
+    else if (name === "before:") query.after = placeText({ createdAt: instantOf(value), runId: "~" })
     else if (name === "cost>") least.cost = Number(value)
     else if (name === "errors>") least.errors = Number(value)
     else if (word !== "") words.push(word)
@@ -58,9 +65,13 @@ export const filterOf = (text: string): Filter => {
   if (words.length > 0) query.search = words.join(" ")
   return {
     query,
-    keeps: ({ costUsd = 0, errors = 0 }) => costUsd > least.cost && errors > least.errors
+    keeps: ({ costUsd = 0, createdAt, errors = 0 }) =>
+      costUsd > least.cost && errors > least.errors && createdAt >= least.since
   }
 }
+
+/** Reads an instant as `2026-11-29T18:30:00Z`. One that is not complete yet, as while it is typed, is the beginning. */
+const instantOf = (text: string): number => Math.max(0, Date.parse(text) || 0)
 
 /** The status of the filter, or an empty text. */
 export const statusFilter = computed(() => filterOf(filter.value).query.status ?? "")
@@ -82,9 +93,10 @@ let asked = 0
 export const readRuns = async (more = false): Promise<void> => {
   const turn = ++asked
   const { column, isDescending } = order.value
-  const isOldest = column === "age" && isDescending
+  const { query } = filterOf(filter.value)
+  const isOldest = column === "age" && isDescending && query.after === undefined
   const page = await data().runs({
-    ...filterOf(filter.value).query,
+    ...query,
     ...(isOldest ? { order: "oldest" } : {}),
     ...(more && next.value !== undefined ? { after: next.value } : {})
   })

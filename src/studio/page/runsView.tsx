@@ -5,6 +5,7 @@ import type { RunLine } from "../internal/studioData.ts"
 import { BulkBar } from "./bulkBar.tsx"
 import { named, sentence } from "./format.ts"
 import { Icon } from "./icons.tsx"
+import { Menu } from "./menu.tsx"
 import { attempt, data } from "./pageStore.ts"
 import { columns, type Column, hidden, shownColumns, toggleColumn } from "./runColumns.tsx"
 import {
@@ -22,6 +23,7 @@ import {
   statusFilter,
   toggle
 } from "./runsStore.ts"
+import { ViewMenu } from "./savedViews.tsx"
 import { Skeleton } from "./skeleton.tsx"
 
 export const RunsView = () => {
@@ -41,6 +43,7 @@ export const RunsView = () => {
         <h1>Runs</h1>
         <Filter />
         <ColumnMenu />
+        <ViewMenu />
       </header>
       <StatusFilter />
       <BulkBar />
@@ -99,24 +102,19 @@ const StatusFilter = () => (
 )
 
 const ColumnMenu = () => (
-  <details class="menu">
-    <summary class="button">
-      <Icon name="columns-3" /> Columns
-    </summary>
-    <div role="group" aria-label="Columns">
-      {columns.map(({ id }) => (
-        <label key={id}>
-          <input
-            type="checkbox"
-            checked={!hidden.value.has(id)}
-            disabled={id === "input"}
-            onChange={() => toggleColumn(id)}
-          />{" "}
-          {sentence(id)}
-        </label>
-      ))}
-    </div>
-  </details>
+  <Menu icon="columns-3" label="Columns">
+    {columns.map(({ id }) => (
+      <label key={id}>
+        <input
+          type="checkbox"
+          checked={!hidden.value.has(id)}
+          disabled={id === "input"}
+          onChange={() => toggleColumn(id)}
+        />{" "}
+        {sentence(id)}
+      </label>
+    ))}
+  </Menu>
 )
 
 const Empty = () =>
