@@ -9,8 +9,8 @@ import type * as Path from "effect/Path"
 import * as Agents from "../Agent.ts"
 import { isRecord } from "../kit/json.ts"
 import { type CommandFailed, usage } from "./exit.ts"
-import { exportsOf } from "./scenarioFiles.ts"
 import * as Text from "./terminalText.ts"
+import { exportsOf } from "./userModules.ts"
 
 /** Agents of a module, and the services of their skills. */
 export interface Loaded {

@@ -11,6 +11,7 @@ import { LogToStderr } from "effect/References"
 import { readFileSync } from "node:fs"
 import { acp } from "./commands/acpCommand.ts"
 import { chat } from "./commands/chatCommand.ts"
+import { dev } from "./commands/devCommand.ts"
 import { doctor } from "./commands/doctorCommand.ts"
 import { evalCommand } from "./commands/evalCommand.ts"
 import { mcpCommand } from "./commands/mcpCommand.ts"
@@ -36,6 +37,7 @@ const root = Command.make("kernai").pipe(
     runs,
     schedules,
     ops,
+    dev,
     studio,
     worker,
     store,

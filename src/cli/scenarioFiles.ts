@@ -10,13 +10,13 @@ import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type * as Scope from "effect/Scope"
-import { type ModuleHooks, registerHooks, type ResolveHookSync } from "node:module"
 import type { JsonObject } from "../kit/json.ts"
 import * as Model from "../Model.ts"
 import * as Scenario from "../testing/Scenario.ts"
 import { unreadable, usage } from "./exit.ts"
 import type { Registries } from "./kernelLayer.ts"
 import * as Text from "./terminalText.ts"
+import { exportsOf } from "./userModules.ts"
 
 /** Returns the scenario files of paths. Those of a folder are sorted by name. */
 export const filesOf = Effect.fnUntraced(function* (paths: ReadonlyArray<string>) {
@@ -44,40 +44,6 @@ export const open = Effect.fnUntraced(function* (file: string) {
   const scenarios = new Set(Object.values(exports).flat().filter(Scenario.isScenario))
   return scenarios.size === 0 ? yield* usage(`${name} exports no scenario`) : [...scenarios]
 })
-
-/** Imports a file, which may import kernai, and returns its exports. */
-export const exportsOf = Effect.fnUntraced(function* (file: string) {
-  const path = yield* Path.Path
-  const name = Text.excerpt(file, 200)
-  const url = yield* Effect.mapError(path.toFileUrl(path.resolve(file)), () => usage(`${name} is not a file`))
-  return yield* Effect.mapError(load(url.href), (error) =>
-    usage(`${name} cannot be loaded: ${Text.excerpt(error.message, 400)}`)
-  )
-})
-
-const extension = import.meta.url.endsWith(".ts") ? "ts" : "js"
-
-/**
- * Resolves `kernai` to this package, since a scenario must be created by the code that runs it, wherever its file is.
- */
-const resolve: ResolveHookSync = (specifier, context, next) => {
-  // Folders are lower-case; modules begin with a capital.
-  const found = /^kernai(\/[a-z]+)?(\/[A-Z]\w*)?$/.exec(specifier)
-  if (found === null) return next(specifier, context)
-  const [, folder = "", module = "/index"] = found
-  return { url: new URL(`..${folder}${module}.${extension}`, import.meta.url).href, shortCircuit: true }
-}
-
-let hooks: ModuleHooks | undefined
-
-const load = (url: string) =>
-  Effect.tryPromise({
-    try: (): Promise<{ readonly [name: string]: unknown }> => {
-      hooks ??= registerHooks({ resolve })
-      return import(url)
-    },
-    catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
-  })
 
 const styles: ReadonlyArray<Scenario.Style> = ["whole", "words", "chars"]
 

@@ -136,6 +136,7 @@ describe("kernai", () => {
         "acp",
         ...stored,
         "ops",
+        "dev",
         "studio",
         "worker",
         ...scenarios

@@ -97,6 +97,11 @@ export const agentName = text(
   "Run the runs of this agent; repeatable (default: the agents of --agent, or 'agent')"
 ).pipe(Flag.atLeast(0))
 
+/** The port of the studio. */
+export const port = optional(positive("port", "number", "The port on this machine (4700, or the next free one)"))
+
+export const open = toggle("open", "Open the page in a browser")
+
 /** Explains that a run keeps its settings. */
 export const kept = "A run that a command started keeps its flags: give only those to change"
 

@@ -18,10 +18,8 @@ export const flags = {
     `The folder of evaluations: reports of 'kernai eval', data sets and scores (${defaultReports})`
   ),
   readOnly: Shared.toggle("read-only", "Show only: start, answer, cancel and fork nothing"),
-  port: Shared.positive("port", "number", "The port on this machine (4700, or the next free one)").pipe(
-    Shared.optional
-  ),
-  open: Shared.toggle("open", "Open the page in a browser"),
+  port: Shared.port,
+  open: Shared.open,
   json: Shared.toggle("json", "Print the address as JSON")
 }
 

@@ -13,8 +13,8 @@ import { Limits } from "../../Limits.ts"
 import * as Evaluation from "../../testing/Evaluation.ts"
 import { asUsage, unreadable, usage } from "../exit.ts"
 import * as Models from "../models.ts"
-import { exportsOf } from "../scenarioFiles.ts"
 import * as Text from "../terminalText.ts"
+import { exportsOf } from "../userModules.ts"
 
 /** Options of scorers from other flags. */
 interface Options {

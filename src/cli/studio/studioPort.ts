@@ -15,7 +15,9 @@ export const usualPort = 4700
 
 const host = "127.0.0.1"
 
-const listen = (port: number) => Layer.build(NodeHttpServer.layer(createServer, { port, host }))
+// Requests are interrupted when the server ends, since a page that follows a run has one that does not end.
+const listen = (port: number) =>
+  Layer.build(NodeHttpServer.layer(createServer, { port, host, disablePreemptiveShutdown: true }))
 
 /** Listens on a port, or on the usual one or the first free one of the 20 above. Says so if it is not the usual one. */
 export const listening = Effect.fnUntraced(function* (port: number | undefined) {

@@ -48,12 +48,16 @@ const decoded = (text: string): string | undefined => {
   }
 }
 
+const digestOf = (text: string, encoding: "hex" | "base64url"): string =>
+  createHash("sha256").update(text).digest(encoding)
+
 /** Creates a secret of 256 random bits. */
 export const random = (): Redacted.Redacted => Redacted.make(randomBytes(32).toString("base64url"))
 
 export const make = (token: Redacted.Redacted, readOnly: boolean): Secrets => {
-  const cookie = random()
-  const cookieName = `kernai-studio-${createHash("sha256").update(Redacted.value(token)).digest("hex").slice(0, 8)}`
+  // Derived from the token, so that sessions outlive a restart with the same one.
+  const cookie = Redacted.make(digestOf(`session ${Redacted.value(token)}`, "base64url"))
+  const cookieName = `kernai-studio-${digestOf(Redacted.value(token), "hex").slice(0, 8)}`
   return {
     cookie,
     cookieName,
