@@ -21,6 +21,7 @@ import { judge } from "./judge.ts"
 import { bundle, open } from "./processes.ts"
 import { agentOf, kernelOf, type Kind, kindOf, noEffects, nobody } from "./runs.ts"
 import type { Side } from "./side.ts"
+import { lookEvery, Watch } from "./watch.ts"
 
 export interface Settings extends Pick<Side, "kind" | "planted"> {
   readonly minutes: number
@@ -119,15 +120,10 @@ const misfortune = async (chaos: Chaos): Promise<void> => {
     if (name === "rolled out" || name === "database restarted") await healing.at(-1)
   }
   await Promise.all(healing)
-  for (let beat = 0; chaos.slots.some((slot) => slot.now() === undefined) && beat < 200; beat++) await sleep(50)
+  const isStarting = () => chaos.slots.some((slot) => slot.now() === undefined)
+  for (let beat = 0; isStarting() && beat < 1_200; beat++) await sleep(50)
+  if (isStarting()) chaos.findings.push("stuck: a process did not start")
 }
-
-/**
- * Since when a run should be at rest. A run that kills its process costs a lease with each of its six attempts, so it is
- * stuck only while nothing is stored of it.
- */
-const waitsSince = ({ runId, updatedAt }: RunStore.RunHead, healed: number): number =>
-  kindOf(runId) === "poison" ? Math.max(healed, updatedAt) : healed
 
 /** Faults under load, then healing, after which every run comes to rest. */
 const cycle = async (chaos: Chaos): Promise<void> => {
@@ -135,6 +131,7 @@ const cycle = async (chaos: Chaos): Promise<void> => {
   const faults = misfortune(chaos).finally(() => (isHealed = true))
   await Promise.all([load(chaos, () => isHealed), faults])
   const healed = Date.now()
+  const watch = new Watch(healed)
   let isReported = false
   for (;;) {
     const left = await unfinished(chaos)
@@ -143,7 +140,7 @@ const cycle = async (chaos: Chaos): Promise<void> => {
       chaos.slowest = Math.max(chaos.slowest, took)
       return
     }
-    const stuck = left.filter((head) => Date.now() - waitsSince(head, healed) > mostAfterHealing)
+    const stuck = left.filter((head) => watch.waitsFor(head) > mostAfterHealing)
     if (stuck.length > 0 && !isReported) {
       isReported = true
       const what = stuck.map(
@@ -152,8 +149,9 @@ const cycle = async (chaos: Chaos): Promise<void> => {
       )
       chaos.findings.push(...what.map((what) => `stuck: ${what} ${took} ms after healing`))
     }
-    if (took > 3 * mostAfterHealing) return
-    await sleep(200)
+    if (watch.waited > 3 * mostAfterHealing) return
+    await sleep(lookEvery)
+    watch.look(Date.now())
   }
 }
 
