@@ -45,6 +45,22 @@ export const run = (
 export const node = (args: ReadonlyArray<string>, options?: Parameters<typeof run>[2]): Ran =>
   run(process.execPath, args, options)
 
+/** Runs a script of the project with the Node that runs this, beside other ones. */
+export const nodeBeside = (
+  args: ReadonlyArray<string>,
+  options: { readonly timeout: number; readonly env?: NodeJS.ProcessEnv }
+): Promise<Ran> => {
+  const started = performance.now()
+  const env = { ...process.env, NO_COLOR: "1", ...options.env }
+  const { timeout } = options
+  return new Promise((resolve) => {
+    const settings = { cwd: root, env, timeout, maxBuffer: 256 * 1024 * 1024 }
+    const child = execFile(process.execPath, [...args], settings, (_, stdout, stderr) =>
+      resolve({ status: child.exitCode ?? -1, stdout, stderr, seconds: (performance.now() - started) / 1000 })
+    )
+  })
+}
+
 /** Runs test files with the counts they log, and with the slow cases that `npm test` leaves to the long run. */
 export const vitest = (files: ReadonlyArray<string>, options?: { readonly timeout?: number }): Ran =>
   node(["node_modules/vitest/vitest.mjs", "run", "--silent=false", ...files], { env: { LONG_RUN: "1" }, ...options })
@@ -54,23 +70,17 @@ export const vitest = (files: ReadonlyArray<string>, options?: { readonly timeou
  * Returns what all of them printed, and the status of one that failed.
  */
 export const vitestShared = async (file: string, timeout: number): Promise<Ran> => {
-  const started = performance.now()
   const count = Math.min(availableParallelism(), 8)
-  const share = (index: number) =>
-    new Promise<Omit<Ran, "seconds">>((resolve) => {
-      const env = { ...process.env, NO_COLOR: "1", LONG_RUN: "1", SHARE: `${index}/${count}` }
-      const args = ["node_modules/vitest/vitest.mjs", "run", "--silent=false", file]
-      const options = { cwd: root, env, timeout, maxBuffer: 256 * 1024 * 1024 }
-      const child = execFile(process.execPath, args, options, (_, stdout, stderr) =>
-        resolve({ status: child.exitCode ?? -1, stdout, stderr })
-      )
-    })
+  const share = (index: number) => {
+    const env = { LONG_RUN: "1", SHARE: `${index}/${count}` }
+    return nodeBeside(["node_modules/vitest/vitest.mjs", "run", "--silent=false", file], { env, timeout })
+  }
   const all = await Promise.all(Array.from({ length: count }, (_, index) => share(index)))
   return {
     status: all.find(({ status }) => status !== 0)?.status ?? 0,
     stdout: all.map(({ stdout }) => stdout).join("\n"),
     stderr: all.map(({ stderr }) => stderr).join("\n"),
-    seconds: (performance.now() - started) / 1000
+    seconds: Math.max(...all.map(({ seconds }) => seconds))
   }
 }
 
