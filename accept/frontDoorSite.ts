@@ -56,10 +56,12 @@ const inOrder = (): ReadonlyArray<string> => {
   return ["Documentation.html", ...found]
 }
 
+/** What a page loads late, and no sample needs. */
+const late = /(?:search|hierarchy)\.js|\.png$/
+
 /** Runs every sample of the pages that have some. */
 const runSamples = async (page: Page, url: string) => {
-  // What a page loads late, and no sample needs.
-  await page.route(/(?:search|navigation|hierarchy)\.js|\.png$/, (route) => route.abort())
+  await page.route(late, (route) => route.abort())
   const failed: Array<string> = []
   let ran = 0
   for (const file of inOrder()) {
@@ -68,7 +70,7 @@ const runSamples = async (page: Page, url: string) => {
     for (const pre of await page.locator("pre[data-sample]").all()) {
       const output = pre.locator("xpath=following-sibling::output[1]")
       await pre.getByRole("button", { name: "Run" }).click()
-      await output.and(page.locator("[data-ended]")).waitFor({ timeout: 30_000 })
+      await output.and(page.locator("[data-ended]")).waitFor({ timeout: 40_000 })
       const text = (await output.textContent()) ?? ""
       const isWrong = text.trim() === "" || /\b(?:Error|stopped after|could not be loaded)\b/.test(text)
       if (isWrong) failed.push(`${file}: ${text.slice(0, 120)}`)
@@ -116,9 +118,10 @@ const reached = async (browser: Browser, url: string) => {
   const found: Array<string> = []
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await browser.newPage({ colorScheme })
+    await page.route(late, (route) => route.abort())
     for (const place of ["", "documents/Start_here.html"]) {
       await page.goto(`${url}${place}`)
-      await page.locator("h1").first().waitFor()
+      await page.locator("h2").first().waitFor()
       found.push(...(await violations(page)).map((text) => `${colorScheme} ${place}: ${text}`))
     }
     await page.close()

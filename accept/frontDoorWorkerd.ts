@@ -19,7 +19,6 @@ const config :Workerd.Config = (
 const worker :Workerd.Worker = (
   modules = [ (name = "worker.js", esModule = embed "worker.js") ],
   compatibilityDate = "2026-10-01",
-  compatibilityFlags = ["nodejs_compat"],
   durableObjectNamespaces = [ (className = "Desk", uniqueKey = "desk", enableSql = true) ],
   durableObjectStorage = (localDisk = "disk"),
   bindings = [ (name = "DESKS", durableObjectNamespace = "Desk") ]
@@ -58,7 +57,7 @@ const overRestart = async (packed: Packed): Promise<Omit<Line, "line">> => {
   const bundle = join(place, "worker.js")
   const options = { bundle: true, format: "esm", platform: "browser", minify: true, target: "es2024" } as const
   const entryPoints = [join(place, "durableObject.ts")]
-  await build({ ...options, entryPoints, outfile: bundle, external: ["node:*"], logLevel: "error" })
+  await build({ ...options, entryPoints, outfile: bundle, logLevel: "error" })
   writeFileSync(join(place, "config.capnp"), config(join(place, "disk")))
   const waits = await inWorkerd(place, () => post(runs, "Refund order 7."))
   const text = await inWorkerd(place, async () => {

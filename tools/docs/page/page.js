@@ -1,4 +1,4 @@
-// Samples that run where they are read: each in a worker of its own, which ends with it or after ten seconds.
+// Samples that run where they are read: each in a worker of its own, which ends with it or after half a minute.
 const base = document.documentElement.dataset.base
 
 const run = (sample, output, button) => {
@@ -14,7 +14,7 @@ const run = (sample, output, button) => {
     if (line !== undefined) print(line)
     output.dataset.ended = ""
   }
-  const timer = setTimeout(() => end("stopped after ten seconds"), 10_000)
+  const timer = setTimeout(() => end("stopped after half a minute"), 30_000)
   worker.addEventListener("message", ({ data }) => {
     if (data.line !== undefined) print(data.line)
     else end(data.failed)
