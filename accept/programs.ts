@@ -1,7 +1,7 @@
 /**
  * The promises of programs: agents whose steps are code, code that a model writes, and calls that somebody else runs.
  */
-import { readFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Checked } from "../test/code/elsewhere.ts"
 import type { Asleep } from "../test/program/asleep.ts"
@@ -10,6 +10,7 @@ import {
   benched,
   existing,
   failures,
+  inFolder,
   type Line,
   node,
   nodeBeside,
@@ -53,10 +54,18 @@ const functions = (): Omit<Line, "line"> => {
   return { pass: ran.status === 0 && figure !== undefined, figure: `${figure}${failures(ran)}` }
 }
 
-/** The checks of the interpreter in another runtime. A runtime that is not there fails visibly. */
-const elsewhere = (runtime: string, args: ReadonlyArray<string>) => (): Omit<Line, "line"> => {
+/**
+ * The checks of the interpreter in another runtime, and the replay of programs that Node recorded. A runtime that is not
+ * there fails visibly.
+ */
+const elsewhere = (runtime: string, args: ReadonlyArray<string>) => async (): Promise<Omit<Line, "line">> => {
   if (run(runtime, ["--version"]).status !== 0) return { pass: false, figure: `${runtime} is not there` }
-  const ran = run(runtime, [...args, "--conditions=kernai-source", "test/code/elsewhere.ts"])
+  const script = ["--conditions=kernai-source", "test/code/elsewhere.ts"]
+  const ran = await inFolder((folder) => {
+    const tapes = join(folder, "tapes.json")
+    writeFileSync(tapes, node([...script, "record"]).stdout)
+    return run(runtime, [...args, ...script, tapes])
+  })
   const found = ran.stdout.split("\n").findLast((line) => line.startsWith("{"))
   if (found === undefined) return { pass: false, figure: ran.stderr.trim().slice(-300) }
   const { checks, failed }: Checked = JSON.parse(found)
@@ -129,8 +138,11 @@ const rows = async (sleeping: Promise<ReadonlyArray<Line>>): Promise<ReadonlyArr
     "test/code/days.test.ts"
   ]),
   await attempt("500 functions: the tokens of their list, and those that a search finds", functions),
-  await attempt("the interpreter in Bun", elsewhere("bun", [])),
-  await attempt("the interpreter in Deno", elsewhere("deno", ["run", "-A", "--no-check", "--node-modules-dir=manual"])),
+  await attempt("the interpreter in Bun, and replays of programs that Node recorded", elsewhere("bun", [])),
+  await attempt(
+    "the interpreter in Deno, and replays of programs that Node recorded",
+    elsewhere("deno", ["run", "-A", "--no-check", "--node-modules-dir=manual"])
+  ),
   existing("steps, questions, waits, versions and failures of programs", [
     "test/Program.test.ts",
     "test/program/waits.test.ts"

@@ -1,4 +1,4 @@
-import { afterAll, assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it, vi } from "@effect/vitest"
 import { isLong, quickly } from "../support/longRun.ts"
 import { Clock, Effect, Layer, Schema, Stream } from "effect"
 import { Agent, Hooks, Media, Message, Middleware, Policy, PromptPipeline, SkillRegistry, Skill } from "kernai"
@@ -8,6 +8,9 @@ import * as Stores from "../support/brokenStores.ts"
 import { subjects } from "../support/crashScripts.ts"
 import { kernelOneByOne } from "../support/oneByOne.ts"
 import { file, sqlite } from "../support/stores.ts"
+
+// A tree of four agents has many records: seconds of processor time, and minutes where many processes share a core.
+vi.setConfig({ testTimeout: 600_000 })
 
 const subject = (name: string): CrashMatrix.Subject => {
   const found = subjects().find((subject) => subject.name === name)
@@ -27,16 +30,12 @@ const rulesOf = (report: CrashMatrix.Report) => new Set(report.violations.map(({
 
 describe("a run crashed at every record, in every way (R-1 to R-7)", () => {
   for (const subject of subjects()) {
-    it.live(
-      `${subject.name} loses nothing, doubles nothing and ends as if undisturbed`,
-      () =>
-        Effect.gen(function* () {
-          const report = count(yield* CrashMatrix.run(subject, { kernel: kernelOneByOne }))
-          assert.deepStrictEqual(report.violations, [])
-          assert.strictEqual(report.points, report.commits * 4)
-        }),
-      // A tree of four agents has many records.
-      120_000
+    it.live(`${subject.name} loses nothing, doubles nothing and ends as if undisturbed`, () =>
+      Effect.gen(function* () {
+        const report = count(yield* CrashMatrix.run(subject, { kernel: kernelOneByOne }))
+        assert.deepStrictEqual(report.violations, [])
+        assert.strictEqual(report.points, report.commits * 4)
+      })
     )
   }
 

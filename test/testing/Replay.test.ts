@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import {
@@ -24,6 +24,9 @@ import { subjects } from "../support/crashScripts.ts"
 import { kernel } from "../support/kernel.ts"
 import { kernelOneByOne } from "../support/oneByOne.ts"
 import { agent, isTask, plan, play, slow, stored, takeUp } from "../support/workflow.ts"
+
+// A tree of four agents has many records: seconds of processor time, and minutes where many processes share a core.
+vi.setConfig({ testTimeout: 600_000 })
 
 /** Nothing outside may be reached: no model, no skill. */
 const forbidding = (...names: ReadonlyArray<string>) =>
