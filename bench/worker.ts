@@ -18,6 +18,7 @@ import * as RunStore from "../dist/RunStore.js"
 import * as SqliteClient from "../dist/sql/SqliteClient.js"
 import * as Postgres from "../test/support/postgres.ts"
 import { heapUsed, median, type Row, row, shown, sleep } from "./support.ts"
+import { bareStart } from "./workerBare.ts"
 import { agent, foreign, kernelOn, type Place, quiet, storeAt, working } from "./workerSide.ts"
 
 const now = () => performance.timeOrigin + performance.now()
@@ -66,6 +67,46 @@ const counted = (store: RunStore.RunStoreShape, count: { asked: number }): RunSt
 
 const named = (place: Place, what: string) => `worker.${place.kind}.${what}`
 
+/** Starts of runs, one after another, each behind a bare one. The first ones, in which code is compiled, do not count. */
+const starts = Effect.fnUntraced(function* (
+  place: Place,
+  where: "here" | "elsewhere",
+  runs: ReadonlyArray<string>,
+  first: number
+) {
+  const bare = yield* bareStart(place, where) ?? Effect.undefined
+  const times = yield* Effect.forEach(runs, (runId) =>
+    Effect.gen(function* () {
+      const [peer] = yield* Effect.timed(bare ?? Effect.void)
+      return { ours: yield* started(runId), peer: Duration.toMillis(peer) }
+    })
+  )
+  const counted = times.slice(first)
+  const ours = median(counted.map(({ ours }) => ours))
+  return { ours, peer: bare === undefined ? undefined : median(counted.map(({ peer }) => peer)) }
+})
+
+/** The row of starts: milliseconds in memory, on other stores the ratio to the same steps bare. */
+const startRow = (
+  place: Place,
+  what: string,
+  name: string,
+  { ours, peer }: { readonly ours: number; readonly peer: number | undefined }
+): Row =>
+  peer === undefined
+    ? row(named(place, what), `${place.kind}: ms ${name}, p50`, ours, most.memory)
+    : row(named(place, what), `${place.kind}: ${name} to its steps, bare, p50`, ours / peer, most[place.kind], {
+        ours,
+        peer,
+        unit: "ms"
+      })
+
+/**
+ * Each at most the 20 ms of a quiet machine of two cores, divided by the least that the bare steps took there, rounded
+ * down. On a slower machine or disk both sides take longer.
+ */
+const most: { readonly [kind in Place["kind"]]: number } = { memory: 20, file: 7, sqlite: 5, postgres: 5 }
+
 /** The rows of one store, with the worker in this process or another one. */
 const startRows = Effect.fnUntraced(function* (place: Place, where: "here" | "elsewhere") {
   if (where === "elsewhere") yield* elsewhere(place, 1, 0)
@@ -73,9 +114,8 @@ const startRows = Effect.fnUntraced(function* (place: Place, where: "here" | "el
     yield* Effect.forkScoped(working(1))
     yield* Effect.sleep(300)
   }
-  const times = yield* Effect.forEach(ids(`${where}-`, 100), started)
-  const name = `${place.kind}: ms from submitting a run to its first turn, worker ${where}, p50`
-  return [row(named(place, `start.${where}`), name, median(times.slice(60)), 20)]
+  const times = yield* starts(place, where, ids(`${where}-`, 100), 60)
+  return [startRow(place, `start.${where}`, `from submitting a run to its first turn, worker ${where}`, times)]
 })
 
 /** Twenty runs wait for a worker with twenty places whose model takes a while. */
@@ -129,7 +169,7 @@ const waitingRows = Effect.fnUntraced(function* (place: Place, many: number) {
   count.asked = 0
   yield* Effect.sleep(10_000)
   const idle = count.asked / 10
-  const times = yield* Effect.forEach(ids("behind-", 20), started)
+  const times = yield* starts(place, "here", ids("behind-", 20), 0)
   return [
     row(named(place, "idle"), `${place.kind}: questions a second of an idle worker, ${many} runs wait`, idle, 1),
     row(named(place, "page"), `${place.kind}: last page of ${many} waiting runs over the first`, last / first, 2, {
@@ -137,12 +177,7 @@ const waitingRows = Effect.fnUntraced(function* (place: Place, many: number) {
       peer: first,
       unit: "ms"
     }),
-    row(
-      named(place, "behind"),
-      `${place.kind}: ms until a run behind ${many} waiting ones starts, p50`,
-      median(times),
-      20
-    ),
+    startRow(place, "behind", `from submitting a run behind ${many} waiting ones to its first turn`, times),
     row(named(place, "heap"), `${place.kind}: bytes of a waiting run in its worker`, Math.max(0, grown), 1_000)
   ]
 })

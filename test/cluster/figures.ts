@@ -17,11 +17,12 @@ import { agent } from "./process.ts"
 /** What was measured. Times are milliseconds. */
 export interface Figures {
   readonly recordsPerSecond: number
-  /** A bare commit while 200 are under way, one alone, and a bare message, each measured beside what it is compared to. */
+  /** A bare commit while 200 are under way, and a bare message, each measured beside what it is compared to. */
   readonly commitAtOnce: number
-  readonly commit: number
   readonly message: number
   readonly startP50: number
+  /** The statements and the message of a start, bare, before each of them. */
+  readonly startBare: number
   readonly messageP50: number
   readonly liveP50: number
   readonly liveP99: number
@@ -63,22 +64,27 @@ const throughput = () =>
     )
     const seconds = (performance.now() - started) / 1_000
     const heads = await Effect.runPromise(cluster.store.list({ roots: true }))
-    const { commitAtOnce } = await Bare.commits(cluster.url)
+    const commitAtOnce = await Bare.commitAtOnce(cluster.url)
     return { recordsPerSecond: heads.reduce((sum, { revision }) => sum + revision, 0) / seconds, commitAtOnce }
   })
 
-/** From submitting a run to its first turn, one at a time. */
+/** From submitting a run to its first turn, one at a time, and the same bare before each. */
 const starts = (cluster: Cluster) =>
   at(
     cluster,
-    Effect.forEach(ids("start", 110), (runId) =>
-      Effect.gen(function* () {
-        const submitted = performance.timeOrigin + performance.now()
-        yield* Kernel.submit(agent, "go", { runId })
-        const events = yield* Stream.runCollect(Kernel.follow(runId))
-        return (events.find(({ type }) => type === "turn_started")?.at ?? NaN) - submitted
-      })
-    )
+    Effect.gen(function* () {
+      const bare = yield* Bare.start(cluster.url)
+      return yield* Effect.forEach(ids("start", 110), (runId) =>
+        Effect.gen(function* () {
+          const [peer] = yield* Effect.timed(bare)
+          const submitted = performance.timeOrigin + performance.now()
+          yield* Kernel.submit(agent, "go", { runId })
+          const events = yield* Stream.runCollect(Kernel.follow(runId))
+          const begun = events.find(({ type }) => type === "turn_started")?.at ?? NaN
+          return { ours: begun - submitted, peer: Duration.toMillis(peer) }
+        })
+      )
+    }).pipe(Effect.scoped)
   )
 
 /** From a word of a reply to a client that follows it. */
@@ -164,16 +170,21 @@ const idle = () =>
 
 const latencies = () =>
   withCluster({ ...quick, turns: 0 }, async (cluster) => {
-    const { commit } = await Bare.commits(cluster.url)
     const started = (await starts(cluster)).slice(10)
     const message = await Bare.message()
     const live = await words(cluster)
     await ping(cluster, ids("m", 100), 10)
     const messages = await ping(cluster, Array.from({ length: 10 }, () => ids("m", 100)).flat(), 1)
     return {
-      commit,
       message,
-      startP50: Bare.quantile(started, 0.5),
+      startP50: Bare.quantile(
+        started.map(({ ours }) => ours),
+        0.5
+      ),
+      startBare: Bare.quantile(
+        started.map(({ peer }) => peer),
+        0.5
+      ),
       messageP50: Bare.quantile(messages, 0.5),
       liveP50: Bare.quantile(live, 0.5),
       liveP99: Bare.quantile(live, 0.99)
