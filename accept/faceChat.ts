@@ -19,6 +19,11 @@ const say = async (page: Page, text: string) => {
   await page.getByLabel("Message").press("Enter")
 }
 
+/** Waits until the field for the message holds a text. */
+const holds = async (page: Page, text: string) => {
+  while ((await page.getByLabel("Message").inputValue()) !== text) await page.waitForTimeout(50)
+}
+
 /** Counts the frames without a text, from the first frame with it on. */
 const watch = (text: string) => `
   window.missing = 0
@@ -104,7 +109,7 @@ const written = (browser: Browser, office: Office) =>
       const field = page.getByLabel("Message")
       await field.fill("What is stored of a run? Tell it slowly.")
       await page.reload()
-      await page.waitForFunction("document.querySelector('textarea')?.value.includes('slowly')")
+      await holds(page, "What is stored of a run? Tell it slowly.")
       const composing = { key: "Enter", isComposing: true, bubbles: true }
       await field.dispatchEvent("keydown", composing)
       const composed = await page.locator(".exchange").count()
@@ -201,6 +206,33 @@ const conversation = (browser: Browser, office: Office) =>
     return verdict(left === 0, `${left} questions are left`)
   })
 
+/** Stands for a browser that recognizes speech on the device. */
+const listener = `
+  window.SpeechRecognition = class {
+    static available = async ({ processLocally }) => (processLocally ? "available" : "unavailable")
+    start() {
+      const said = this.processLocally ? "seats free?" : "heard elsewhere"
+      setTimeout(() => {
+        this.onresult({ results: [[{ transcript: said }]] })
+        this.onend()
+      }, 50)
+    }
+    stop() {}
+  }`
+
+const spoken = (browser: Browser, office: Office) =>
+  attempt("a message is spoken where the browser recognizes speech on the device", async () => {
+    const page = await openChat(browser, office)
+    const without = await page.getByRole("button", { name: "Speak" }).count()
+    await page.addInitScript(listener)
+    await page.reload()
+    await page.getByLabel("Message").fill("Are")
+    await page.getByRole("button", { name: "Speak" }).click()
+    await holds(page, "Are seats free?")
+    await page.close()
+    return verdict(without === 0, `${without} buttons in a browser that asks a server`)
+  })
+
 /** A door to a server that can be shut, as while the server restarts. */
 const doorTo = (port: number) => {
   const sockets = new Set<Socket>()
@@ -255,5 +287,6 @@ export const chatLines = async (browser: Browser, office: Office): Promise<Reado
   await retried(browser, office),
   await history(browser, office),
   await conversation(browser, office),
+  await spoken(browser, office),
   await reconnected(browser, office)
 ]

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { launch } from "../bench/chromium.ts"
 import { experiments } from "./faceEvaluate.ts"
 import { fill } from "./filledStore.ts"
+import { chatPictures, takeChats } from "./galleryChat.ts"
 import { type Ids, type Office, officeQuestions, submitAll, withOffice } from "./gallerySite.ts"
 import { inFolder, root } from "./support.ts"
 
@@ -76,7 +77,8 @@ const shown = new Set([
 
 export const pictures: ReadonlyArray<string> = [
   ...Array.from(shown, (name) => [`${name}-light.png`, `${name}-dark.png`]).flat(),
-  "run-phone.png"
+  "run-phone.png",
+  ...chatPictures
 ]
 
 const take = async (): Promise<void> => {
@@ -88,6 +90,7 @@ const take = async (): Promise<void> => {
       withOffice(place, async (office) => {
         const ids = await submitAll(office, officeQuestions)
         experiments(office)
+        await takeChats(browser, office, folder)
         const page = await browser.newPage({ viewport: { width: 1200, height: 700 } })
         await page.goto(office.url)
         for (const { address, name } of shots.filter((shot) => shown.has(shot.name))) {

@@ -173,7 +173,8 @@ const layerOf = (file: string, evaluations: string) => {
     name: "Support desk",
     starters: ["Are seats free?", invoice],
     consent: "Messages are stored to answer them.",
-    style: ":root { --accent: light-dark(oklch(0.45 0.12 155), oklch(0.78 0.14 155)) }",
+    style:
+      ":root { --accent: light-dark(oklch(0.45 0.12 155), oklch(0.78 0.14 155)); --accent-back: light-dark(oklch(0.955 0.025 155), oklch(0.29 0.05 155)) }",
     embedIn: ["http://localhost:*"]
   })
   return HttpRouter.serve(Layer.merge(Studio.layer({ agents: [coordinator], evaluations }), chat), {

@@ -26,6 +26,8 @@ export interface ConversationLine {
   readonly agent: string
   /** The first words of its first question, or of the one that was found. */
   readonly words: string
+  /** When its last run changed, or the one that was found. */
+  readonly at: number
   /** The name that a person gave it. */
   readonly name?: string
 }
@@ -70,7 +72,7 @@ export const list = ({ factsOf, store }: Stores, runs: CallerRuns) =>
         const first = isSearch ? head : yield* firstOf(store, `${prefix}${id}.1`, head)
         const { words } = yield* factsOf(first)
         const name = names.get(id)
-        return { id, agent: head.agent, words, ...(name === undefined ? {} : { name }) }
+        return { id, agent: head.agent, at: head.updatedAt, words, ...(name === undefined ? {} : { name }) }
       })
     )
     const last = heads.at(-1)

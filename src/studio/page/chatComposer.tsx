@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
 import { inBrowser } from "./browserStorage.ts"
 import { readHistory } from "./chatHistory.tsx"
+import { VoiceButton } from "./chatVoice.tsx"
 import { type Exchange, exchanges, isUnderWay, send } from "./chatStore.ts"
 import { Icon } from "./icons.tsx"
 import { attempt, data, guest } from "./pageStore.ts"
@@ -106,6 +107,8 @@ export const Composer = ({ agent, conversation }: Props) => {
       />
       <p class="actions">
         <FileButton onFiles={add} />
+        <VoiceButton onText={(said) => write([text.value, said].filter((one) => one !== "").join(" "))} />
+        <i />
         <Buttons last={last} isQueued={text.value.trim() !== ""} />
       </p>
     </form>

@@ -47,19 +47,18 @@ export const ChatHistory = ({ conversation }: { conversation: string }) => {
         }}
       />
       {lines.value.length === 0 && search.value !== "" && <p class="quiet">Nothing found.</p>}
-      <ul>
-        {lines.value.map(({ agent, id, name, words }) => (
-          <li key={id}>
-            <a
-              data-row
-              href={chatAddress(agent, id)}
-              {...(id === conversation ? { "aria-current": "page" as const } : {})}
-            >
-              {name ?? (words.slice(0, 60) || id)}
-            </a>
-          </li>
+      <div class="history">
+        {byDay(lines.value).map(([day, found]) => (
+          <section key={day} aria-label={day}>
+            <h2>{day}</h2>
+            <ul>
+              {found.map((line) => (
+                <Line key={line.id} line={line} isOpen={line.id === conversation} />
+              ))}
+            </ul>
+          </section>
         ))}
-      </ul>
+      </div>
       {next.value !== undefined && (
         <button class="plain" onClick={() => void attempt(() => readHistory(true))}>
           Older conversations
@@ -67,4 +66,24 @@ export const ChatHistory = ({ conversation }: { conversation: string }) => {
       )}
     </>
   )
+}
+
+const Line = ({ isOpen, line: { agent, id, name, words } }: { line: ConversationLine; isOpen: boolean }) => (
+  <li>
+    <a data-row href={chatAddress(agent, id)} {...(isOpen ? { "aria-current": "page" as const } : {})}>
+      {name ?? (words.slice(0, 60) || id)}
+    </a>
+  </li>
+)
+
+const days = ["Today", "Yesterday", "Earlier"] as const
+
+/** Returns the conversations of each day, in their order, without empty days. */
+const byDay = (all: ReadonlyArray<ConversationLine>) => {
+  const midnight = new Date().setHours(0, 0, 0, 0)
+  const dayOf = ({ at }: ConversationLine) =>
+    at >= midnight ? "Today" : at >= midnight - 86_400_000 ? "Yesterday" : "Earlier"
+  return days
+    .map((day) => [day, all.filter((line) => dayOf(line) === day)] as const)
+    .filter(([, found]) => found.length > 0)
 }

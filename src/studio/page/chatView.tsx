@@ -136,16 +136,17 @@ const Settings = ({ agent }: { agent: string }) => {
       family.find((one) => one.model === model && one.dialect === dialect) ?? family.find((one) => one.model === model)
     if (found !== undefined) go(newChat(found.name))
   }
-  const choice = (label: string, value: string, values: ReadonlyArray<string>, choose: (value: string) => void) => (
-    <label class="field">
-      {label}
-      <select value={value} disabled={values.length < 2} onChange={(event) => choose(event.currentTarget.value)}>
-        {[...new Set(values)].map((one) => (
-          <option key={one}>{one}</option>
-        ))}
-      </select>
-    </label>
-  )
+  const choice = (label: string, value: string, values: ReadonlyArray<string>, choose: (value: string) => void) =>
+    new Set(values).size < 2 ? null : (
+      <label class="field">
+        {label}
+        <select value={value} onChange={(event) => choose(event.currentTarget.value)}>
+          {[...new Set(values)].map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </label>
+    )
   const names = agents.map(({ name }) => baseOf(name))
   const models = family.map(({ model }) => model)
   const dialects = family.filter(({ model }) => model === chosen.model).map(({ dialect }) => dialect)
