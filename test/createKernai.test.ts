@@ -18,6 +18,12 @@ const create = (target: string) => {
   return { status, stderr }
 }
 
+const expected = [
+  ...["agents", "chat", "code", "hello", "mcp", "multimodal", "question", "web"].map((template) => `${template}: auto`),
+  "workflow: blocks",
+  "coding: tools"
+]
+
 describe("create-kernai", () => {
   it.effect("reports in one line that the target is a file, or is inside one", () =>
     Effect.gen(function* () {
@@ -52,6 +58,18 @@ describe("create-kernai", () => {
       assert.deepStrictEqual(readdirSync(place), [])
     })
   )
+
+  it("lets agents speak as the model that they name does best, but for plans and for repairs of code", () => {
+    const templates = join(import.meta.dirname, "../create-kernai/templates")
+    const chosen = readdirSync(templates, { recursive: true, encoding: "utf8" })
+      .filter((file) => /^[a-z]+\/src\/\w+\.ts$/.test(file))
+      .flatMap((file) => {
+        const [template] = file.split("/")
+        const agents = readFileSync(join(templates, file), "utf8").split("Agent.make({").slice(1)
+        return agents.map((agent) => `${template}: ${/\bdialect: "(\w+)"/.exec(agent)?.[1]}`)
+      })
+    assert.deepStrictEqual(new Set(chosen), new Set(expected))
+  })
 
   it.effect("gives a package a different name from its dependencies", () =>
     Effect.gen(function* () {

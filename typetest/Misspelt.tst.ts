@@ -4,6 +4,7 @@
  */
 import { Effect, Schema } from "effect"
 import { Agent, Kernel, Protocol, Skill } from "kernai"
+import { AnthropicProvider, OpenAiCompatibleProvider } from "kernai/provider"
 
 const agent = Agent.make({ instructions: "", model: "m" })
 const input = Schema.Struct({ query: Schema.String })
@@ -45,3 +46,8 @@ export const run = Kernel.run(agent, "", { runID: "r" })
 export const stream = Kernel.stream(agent, "", { onTaskDone: () => Effect.void })
 // @ts-expect-error "approvals"
 export const resume = Kernel.resume(agent, "r", { approvals: [] })
+
+// @ts-expect-error "string" "Redacted"
+export const plain = AnthropicProvider.make({ apiKey: "sk-ant-…" })
+// @ts-expect-error "string" "Redacted"
+export const compatible = OpenAiCompatibleProvider.make({ name: "mine", baseUrl: "https://llm.example", apiKey: "k" })

@@ -17,6 +17,7 @@ export const researcher = Agent.make({
   description: "Finds facts about one city.",
   instructions: "You look cities up.",
   model: model("researcher"),
+  dialect: "auto",
   input: Schema.Struct({ city: Schema.String }),
   skills: [population]
 })
@@ -26,7 +27,8 @@ export const writer = Agent.make({
   name: "writer",
   description: "Writes the article.",
   instructions: "You write one sentence from what you were given.",
-  model: model("writer")
+  model: model("writer"),
+  dialect: "auto"
 })
 
 /** Calls researchers, two at once, then hands over to the writer. */
@@ -34,6 +36,7 @@ export const editor = Agent.make({
   name: "editor",
   instructions: "You have facts looked up, and then an article written.",
   model: model("editor"),
+  dialect: "auto",
   agents: [researcher],
   handoffs: [writer],
   concurrency: 2

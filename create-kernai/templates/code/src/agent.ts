@@ -21,5 +21,6 @@ export const population = Skill.make("population", {
 export const agent = Agent.make({
   instructions: "You compare cities.",
   model: "scripted",
+  dialect: "auto",
   agents: [Code.agent({ skills: [cities, population] })]
 })

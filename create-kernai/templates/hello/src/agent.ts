@@ -12,5 +12,6 @@ export const population = Skill.make("population", {
 export const agent = Agent.make({
   instructions: "You answer questions about cities.",
   model: "scripted",
+  dialect: "auto",
   skills: [population]
 })

@@ -4,7 +4,12 @@ import { FetchHttpClient } from "effect/http"
 import { Agent, Kernel, MediaStore, ProtocolRegistry, type Provider, RunStore, SkillRegistry } from "kernai"
 import { McpHub } from "kernai/mcp"
 
-export const agent = Agent.make({ instructions: "You look after files.", model: "scripted", skills: "all" })
+export const agent = Agent.make({
+  instructions: "You look after files.",
+  model: "scripted",
+  dialect: "auto",
+  skills: "all"
+})
 
 // The hub registers the server's tools where the kernel looks for skills.
 const registries = Layer.mergeAll(SkillRegistry.layer(), ProtocolRegistry.layer())

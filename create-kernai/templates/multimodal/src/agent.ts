@@ -34,4 +34,9 @@ export const measure = Skill.make("measure", {
     )
 })
 
-export const agent = Agent.make({ instructions: "You look at pictures.", model: seeing, skills: [draw, measure] })
+export const agent = Agent.make({
+  instructions: "You look at pictures.",
+  model: seeing,
+  dialect: "auto",
+  skills: [draw, measure]
+})

@@ -9,7 +9,12 @@ export const send = Skill.make("send", {
   execute: ({ to }) => Effect.succeed(`sent to ${to}`)
 })
 
-export const agent = Agent.make({ instructions: "You write letters.", model: "scripted", skills: [send] })
+export const agent = Agent.make({
+  instructions: "You write letters.",
+  model: "scripted",
+  dialect: "auto",
+  skills: [send]
+})
 
 /** A person is asked before anything that cannot be undone. */
 export const careful = Policy.layer((call) =>

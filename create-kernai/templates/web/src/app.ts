@@ -17,6 +17,7 @@ export const agent = Agent.make({
   name: "clerk",
   instructions: "You write letters.",
   model: "scripted",
+  dialect: "auto",
   skills: [send]
 })
 

@@ -8,7 +8,13 @@ export const population = Skill.make("population", {
   execute: ({ city }) => Effect.succeed(city === "Oslo" ? 717_710 : 2_746_984)
 })
 
-export const agent = Agent.make({ instructions: "You compare cities.", model: "scripted", skills: [population] })
+export const agent = Agent.make({
+  instructions: "You compare cities.",
+  model: "scripted",
+  // Plans are written in blocks, by any model.
+  dialect: "blocks",
+  skills: [population]
+})
 
 /** A plan by which a model splits a goal into tasks; each is done by a run of its own. */
 export const plan = JSON.stringify({
