@@ -156,8 +156,9 @@ export const cancellations = (options?: CancellationOptions): Cancellations => {
       return Effect.map(options.findCancelled([...waiting.keys()]), (cancelled) => cancelled.forEach(complete))
     })
     const pause = Effect.race(announced.await, Effect.sleep(options.interval ?? spacing))
+    const polled = Effect.andThen(Effect.ignore(poll), Effect.sleep(spacing))
     // Sleeps first, because a short run ends before the first query.
-    return Effect.forever(Effect.andThen(Effect.sleep(spacing), Effect.andThen(Effect.ignore(poll), pause)))
+    return Effect.andThen(Effect.sleep(spacing), Effect.forever(Effect.andThen(polled, pause)))
   }
 
   const leave = (runId: string, done: () => void): void => {

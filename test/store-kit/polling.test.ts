@@ -30,3 +30,30 @@ describe("followers of a journal", () => {
     })
   )
 })
+
+describe("cancellations of other processes", () => {
+  it.effect("are found at once when they are announced after a while, and at most every 20 milliseconds", () =>
+    Effect.gen(function* () {
+      let queries = 0
+      const found: Array<string> = []
+      const cancellations = Polling.cancellations({
+        findCancelled: () => Effect.sync(() => (queries++, found)),
+        interval: "5 seconds"
+      })
+      const waiting = yield* Effect.forkChild(cancellations.of("r"), { startImmediately: true })
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(queries, 1)
+      const announced = Effect.sync(() => cancellations.announce("r"))
+      yield* Effect.andThen(announced, TestClock.adjust(0))
+      assert.strictEqual(queries, 2)
+      yield* Effect.andThen(announced, TestClock.adjust("19 millis"))
+      assert.strictEqual(queries, 2)
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(queries, 3)
+      found.push("r")
+      yield* TestClock.adjust("1 second")
+      yield* Effect.andThen(announced, TestClock.adjust(0))
+      assert.isDefined(waiting.pollUnsafe())
+    })
+  )
+})

@@ -56,10 +56,10 @@ export const cancel = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Cancelled, RunNotFound | NotRootRun | RunAlreadyCompleted | ConcurrentAppendError | StoreError> {
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
   const writer = { store: patient(store, yield* Limits), workerId, options }
-  const root = yield* stored(store, runId)
+  const [root, head] = yield* Effect.all([stored(store, runId), store.head(runId)], { concurrency: 2 })
   const { parentRunId, rootRunId } = root
   if (parentRunId !== undefined) return yield* new NotRootRun({ runId, rootRunId })
-  const { lease } = Option.getOrUndefined(yield* store.head(runId)) ?? {}
+  const { lease } = Option.getOrUndefined(head) ?? {}
   const first = yield* cancelRun(writer, root)
   const [, ...below] = yield* treeOf(store, first.state)
   const others = yield* Effect.forEach(
