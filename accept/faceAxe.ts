@@ -36,14 +36,13 @@ export const axeLines = async (browser: Browser, office: Office): Promise<Readon
     for (const { colorScheme, width } of looks) {
       await page.setViewportSize({ width, height: 810 })
       await page.emulateMedia({ colorScheme })
-      for (const { address, key, link, name } of shots) {
+      for (const { act, address, name } of shots) {
         await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
         await page.waitForTimeout(400)
-        if (link !== undefined) await page.locator(link).first().click()
+        await act?.(page)
         await page.locator(".skeleton").waitFor({ state: "detached" })
-        if (key !== undefined) await page.keyboard.press(key)
         const { violations }: Found = await page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
-        if (key !== undefined) await page.keyboard.press("Escape")
+        await page.keyboard.press("Escape")
         checked++
         for (const { id, impact, nodes } of violations) {
           if (impact !== "minor") wrong.add(`${name}: ${id} (${nodes[0]?.target.join(" ")})`)

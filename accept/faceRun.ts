@@ -1,6 +1,6 @@
 /** A run as people read it: messages, Markdown, calls, and the tree over all agents. */
 import type { Browser } from "playwright-core"
-import { enter } from "./faceRuns.ts"
+import { enter, openNew } from "./faceRuns.ts"
 import { idsOf, type Office } from "./gallerySite.ts"
 import { verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
@@ -46,10 +46,7 @@ const tree = (browser: Browser, office: Office) =>
 
 const compare = (browser: Browser, office: Office) =>
   attempt("a fork is compared with its run: what differs is marked, what is the same is folded", async () => {
-    const id = await office.submit("Are seats free for two?")
-    const page = await enter(browser, office)
-    await page.evaluate(`location.hash = "#/runs/${id}"`)
-    await page.locator(".heading.completed").waitFor()
+    const { id, page } = await openNew(browser, office, "Are seats free for two?")
     await page.evaluate(`location.hash = "#/runs/${id}?rev=1"`)
     await page.getByRole("button", { name: "Fork from here" }).click()
     await page.getByLabel("the question").fill("Are seats free for three?")
@@ -65,10 +62,7 @@ const compare = (browser: Browser, office: Office) =>
 
 const play = (browser: Browser, office: Office) =>
   attempt("a turn is played twice with other instructions, beside the answer before", async () => {
-    const id = await office.submit("What is stored of a played run?")
-    const page = await enter(browser, office)
-    await page.evaluate(`location.hash = "#/runs/${id}"`)
-    await page.locator(".heading.completed").waitFor()
+    const { page } = await openNew(browser, office, "What is stored of a played run?")
     await page.getByRole("link", { name: "Playground" }).click()
     await page.getByLabel("instructions of this turn").fill("You read invoices.")
     await page.getByLabel("times").selectOption("2")

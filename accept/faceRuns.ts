@@ -13,6 +13,15 @@ export const enter = async (browser: Browser, office: Office): Promise<Page> => 
   return page
 }
 
+/** Opens a new run of a question, once it is completed. */
+export const openNew = async (browser: Browser, office: Office, question: string) => {
+  const id = await office.submit(question)
+  const page = await enter(browser, office)
+  await page.evaluate(`location.hash = "#/runs/${id}"`)
+  await page.locator(".heading.completed").waitFor()
+  return { id, page }
+}
+
 const texts = (page: Page, column: string) => page.locator(`tbody .c-${column}`).allTextContents()
 
 const table = (browser: Browser, office: Office) =>

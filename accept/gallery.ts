@@ -4,6 +4,7 @@
  */
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
+import type { Page } from "playwright-core"
 import { launch } from "../bench/chromium.ts"
 import { experiments } from "./faceEvaluate.ts"
 import { fill } from "./filledStore.ts"
@@ -15,13 +16,21 @@ import { inFolder, root } from "./support.ts"
 export interface Shot {
   readonly name: string
   readonly address: (ids: Ids) => string
-  /** A key that is pressed first. */
-  readonly key?: string
-  /** A link that is followed first. */
-  readonly link?: string
+  /** What a person does on it first. */
+  readonly act?: (page: Page) => Promise<unknown>
 }
 
 const ofRun = (id: string | undefined, query = "") => `#/runs/${encodeURIComponent(id ?? "")}${query}`
+
+/** Plays a turn twice with other instructions. */
+const play = async (page: Page): Promise<void> => {
+  await page.getByLabel("instructions of this turn").fill("You read invoices.")
+  await page.getByLabel("times").selectOption("2")
+  await page.getByRole("button", { name: "Play" }).click()
+  await page.getByRole("article", { name: "Played" }).filter({ hasText: "Completed" }).nth(1).waitFor()
+}
+
+const drawn = (page: Page) => page.locator(".chart canvas").waitFor()
 
 export const shots: ReadonlyArray<Shot> = [
   { name: "runs", address: () => "#/" },
@@ -35,16 +44,16 @@ export const shots: ReadonlyArray<Shot> = [
   { name: "approvals", address: () => "#/questions" },
   { name: "operate", address: () => "#/operate" },
   { name: "evaluate", address: () => "#/evaluate" },
-  { name: "experiment", address: () => "#/evaluate", link: ".experiments a" },
+  { name: "experiment", address: () => "#/evaluate", act: (page) => page.locator(".experiments a").first().click() },
   {
     name: "compare",
     address: ({ seats, small }) => `#/compare/${encodeURIComponent(seats ?? "")}/${encodeURIComponent(small ?? "")}`
   },
-  { name: "playground", address: ({ guide }) => `#/play/${encodeURIComponent(guide ?? "")}` },
+  { name: "playground", address: ({ seats }) => `#/play/${encodeURIComponent(seats ?? "")}?rev=1`, act: play },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },
-  { name: "keys", address: () => "#/", key: "?" },
-  { name: "overview", address: () => "#/overview?range=24h" },
-  { name: "spending", address: () => "#/overview?range=24h&chart=cost" }
+  { name: "keys", address: () => "#/", act: (page) => page.keyboard.press("?") },
+  { name: "overview", address: () => "#/overview?range=24h", act: drawn },
+  { name: "spending", address: () => "#/overview?range=24h&chart=cost", act: drawn }
 ]
 
 const hour = 3_600_000
@@ -89,13 +98,15 @@ const take = async (): Promise<void> => {
     await inFolder((place) =>
       withOffice(place, async (office) => {
         const ids = await submitAll(office, officeQuestions)
-        experiments(office)
+        experiments(office, [2, 3, 3, 4, 3, 4, 4, 2])
         await takeChats(browser, office, folder)
         const page = await browser.newPage({ viewport: { width: 1200, height: 700 } })
         await page.goto(office.url)
-        for (const { address, name } of shots.filter((shot) => shown.has(shot.name))) {
+        for (const { act, address, name } of shots.filter((shot) => shown.has(shot.name))) {
           if (name === "overview") fillDay(office)
           await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
+          await page.waitForTimeout(400)
+          await act?.(page)
           for (const colorScheme of ["light", "dark"] as const) {
             await page.emulateMedia({ colorScheme })
             await page.waitForTimeout(600)

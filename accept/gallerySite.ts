@@ -1,7 +1,5 @@
 /** A studio with runs of an office that pays invoices: agents that work at once, approvals, failures, and answers. */
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
-import { HttpRouter, HttpServer } from "effect/http"
 import {
   Agent,
   Kernel,
@@ -17,7 +15,7 @@ import {
 import { SqlMediaStore, SqlRunStore } from "../src/sql/index.ts"
 import { ChatPage, Studio } from "../src/studio/index.ts"
 import { MockProvider } from "../src/testing/index.ts"
-import { createServer } from "node:http"
+import { serve, urlIn } from "./studioServer.ts"
 
 const command = (name: string, input: unknown) =>
   `<block type="command" name="${name}">${JSON.stringify(input)}</block>`
@@ -177,14 +175,8 @@ const layerOf = (file: string, evaluations: string) => {
       ":root { --accent: light-dark(oklch(0.45 0.12 155), oklch(0.78 0.14 155)); --accent-back: light-dark(oklch(0.955 0.025 155), oklch(0.29 0.05 155)) }",
     embedIn: ["http://localhost:*"]
   })
-  return HttpRouter.serve(Layer.merge(Studio.layer({ agents: [coordinator], evaluations }), chat), {
-    disableLogger: true,
-    disableListenLog: true,
-    routerConfig: { maxParamLength: 1_024 }
-  }).pipe(
-    Layer.provideMerge(kernel),
-    Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100 }))
-  )
+  const studio = Studio.layer({ agents: [coordinator], evaluations })
+  return Layer.provideMerge(serve(Layer.merge(studio, chat)), kernel)
 }
 
 /** The questions of the office, by what their runs show. */
@@ -247,17 +239,13 @@ export const withOffice = <A>(folder: string, body: (office: Office) => Promise<
     Effect.scoped(
       Effect.gen(function* () {
         const context = yield* Layer.build(layerOf(`${folder}/office.db`, `${folder}/evals`))
-        const { address } = Context.get(context, HttpServer.HttpServer)
         const run = Effect.runPromiseWith(context)
         const store = Context.get(context, RunStore.RunStore)
         return yield* Effect.promise(() =>
           body({
             store: `${folder}/office.db`,
             evaluations: `${folder}/evals`,
-            url: Studio.urlOf(
-              Context.get(context, Studio.Studio),
-              `http://127.0.0.1:${"port" in address ? address.port : 0}`
-            ),
+            url: urlIn(context),
             submit: (question, caller) =>
               run(Kernel.submit(coordinator, question, caller === undefined ? {} : { caller })),
             find: async (question) => (await run(store.list({ search: question, roots: true }))).at(-1)?.runId,

@@ -1,9 +1,7 @@
 /**
  * A studio with scripted agents, on a store in a file, for browsers.
  */
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
-import { HttpRouter, HttpServer } from "effect/http"
 import {
   Agent,
   Content,
@@ -23,8 +21,8 @@ import { Studio } from "../src/studio/index.ts"
 import { MockProvider } from "../src/testing/index.ts"
 import { spawn } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { createServer } from "node:http"
 import { disguised, hostile, pageOf } from "./studioHostile.ts"
+import { serve, urlIn } from "./studioServer.ts"
 
 /** What proves the screens. */
 export interface Counts {
@@ -228,17 +226,8 @@ const layerOf = (folder: string, counts: Counts, requests: Array<Provider.Reques
     )
   )
   const pages = { readPage: (_: string, uri: string) => Effect.succeed(pageOf(uri)) }
-  return HttpRouter.serve(
-    Studio.layer({ agents: [...agents, codeOf(counts)], pages, scenarios: scenariosIn(folder) }),
-    {
-      disableLogger: true,
-      disableListenLog: true,
-      routerConfig: { maxParamLength: 1_024 }
-    }
-  ).pipe(
-    Layer.provideMerge(Layer.merge(kernel, Code.layerQuickJs())),
-    Layer.provideMerge(NodeHttpServer.layer(createServer, { port: 0, host: "127.0.0.1", gracefulShutdownTimeout: 100 }))
-  )
+  const studio = Studio.layer({ agents: [...agents, codeOf(counts)], pages, scenarios: scenariosIn(folder) })
+  return Layer.provideMerge(serve(studio), Layer.merge(kernel, Code.layerQuickJs()))
 }
 
 /** Runs a body beside a studio. */
@@ -249,14 +238,12 @@ export const withSite = <A>(folder: string, body: (site: Site) => Promise<A>): P
     Effect.scoped(
       Effect.gen(function* () {
         const context = yield* Layer.build(layerOf(folder, counts, requests))
-        const { address } = Context.get(context, HttpServer.HttpServer)
-        const origin = `http://127.0.0.1:${"port" in address ? address.port : 0}`
         const store = Context.get(context, RunStore.RunStore)
         const run = Effect.runPromiseWith(context)
         const recordsOf = (runId: string) => run(Stream.runCollect(store.read(runId)))
         return yield* Effect.promise(() =>
           body({
-            url: Studio.urlOf(Context.get(context, Studio.Studio), origin),
+            url: urlIn(context),
             counts,
             submit: (question) => run(Kernel.submit(clerk, question)),
             submitCode: (code) => run(Kernel.submit(codeOf(counts), JSON.stringify({ code }))),
