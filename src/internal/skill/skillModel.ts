@@ -1,5 +1,5 @@
 /**
- * What a skill is: the types of its options, of the circumstances of a call, and of the value that a registry holds.
+ * The types of skills: of their options, of the circumstances of a call, and of the value that a registry holds.
  */
 
 import type * as Duration from "effect/Duration"
