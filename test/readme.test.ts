@@ -161,6 +161,13 @@ describe("README and documentation", () => {
     )
   })
 
+  it("tells in one page what the first release has", () => {
+    const [, section = ""] = read("CHANGELOG.md").split("\n## 0.1.0\n")
+    assert.isBelow(section.split("\n").length, 100)
+    assert.isAbove(section.match(/^### /gm)?.length ?? 0, 6)
+    assert.include(read("CHANGELOG.md"), "\n## Unreleased\n")
+  })
+
   it.each(["AI SDK", "LangGraph.js", "Mastra", "OpenAI Agents", "effect/ai", "Vercel Workflow", "DBOS"])(
     "shows those who come from %s their code and its terms",
     (name) => {
