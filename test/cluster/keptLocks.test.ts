@@ -51,6 +51,8 @@ describe("a runner whose renewal of its locks", () => {
       assert.deepStrictEqual(yield* Fiber.join(first), shards)
       assert.isAtLeast(asked(), 10)
       yield* TestClock.adjust("100 millis")
+      // It does not ask again once it has answered.
+      assert.isAtMost(asked(), 26)
       const second = yield* Effect.exit(Effect.flatMap(renew, Fiber.join))
       assert.strictEqual(second._tag, "Failure")
     })
