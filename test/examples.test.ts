@@ -5,6 +5,7 @@ import { afterEach, assert, describe, it, vi } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
+import { isLate } from "./support/lateLines.ts"
 import { isLong } from "./support/longRun.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -17,9 +18,6 @@ const promised = (file: string): string => {
   const lines = text.slice(text.lastIndexOf("\n// Prints:\n")).trim().split("\n").slice(1)
   return lines.map((line) => line.replace(/^\/\/ ?/, "")).join("\n")
 }
-
-/** A busy machine starts the server of an example late, which its log says. */
-const isLate = (line: string): boolean => /^\[[\d:.]+\] INFO .*waiting for MCP server/.test(line)
 
 describe("examples", () => {
   afterEach(() => {
