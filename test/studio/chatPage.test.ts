@@ -156,14 +156,16 @@ describe("the chat for end users", () => {
     })
   )
 
-  it.live("lets a visitor decide about a call of the own run", () =>
+  it.live("lets a visitor decide about a call of the own run, as it was shown", () =>
     Effect.gen(function* () {
       const { visitor } = yield* serve()
       const eva = yield* visitor
       yield* ask(eva, "chat.a.1", "Pay Eva")
       const { questions } = Schema.decodeUnknownSync(Schema.fromJsonString(State))(yield* rest(eva, "chat.a.1"))
       const { callId } = Schema.decodeUnknownSync(Schema.Struct({ callId: Schema.String }))(questions[0])
-      const answered = yield* eva.post("/runs/chat.a.1/answers", { answers: [{ callId, approved: true }] })
+      const answered = yield* eva.post("/runs/chat.a.1/answers", {
+        answers: [{ callId, approved: true, input: { to: "Mallory" } }]
+      })
       assert.strictEqual(answered.status, 200)
       assert.include(yield* rest(eva, "chat.a.1"), "Paid.")
     })

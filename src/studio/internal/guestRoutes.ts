@@ -42,11 +42,25 @@ export const add = Effect.fnUntraced(function* (
   )
   yield* Route.add("POST", `${one}/answers`, (runs) =>
     Effect.gen(function* () {
-      yield* runs.answer(yield* Route.param("runId"), yield* Route.body(Bodies.Answers))
+      yield* runs.answer(yield* Route.param("runId"), yield* Route.body(Decisions))
       return yield* json({})
     })
   )
   if (scores !== undefined) yield* Route.add("POST", `${one}/score`, score(KeptLines.make(scores)))
+})
+
+/** Decisions of an end user: about a call as it was shown, so without a changed input. */
+const Decisions = Schema.Struct({
+  answers: Schema.Array(
+    Schema.Union([
+      Schema.Struct({
+        callId: Schema.String,
+        approved: Schema.Boolean,
+        values: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+      }),
+      Schema.Struct({ callId: Schema.String, output: Schema.Json })
+    ])
+  )
 })
 
 const file = Schema.Struct({ type: Schema.String, base64: Schema.Uint8ArrayFromBase64 })
