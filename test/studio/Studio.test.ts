@@ -346,6 +346,27 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("compresses what is long for clients that accept it, and nothing for others", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      for (const path of ["/page.js", `/data/runs/${runId}/records`]) {
+        const { headers, text } = yield* send(site, "GET", path, { ...cookie, "accept-encoding": "br, gzip;q=0" })
+        assert.isUndefined(headers["content-encoding"])
+        assert.strictEqual(headers.vary, "accept-encoding")
+        const answer = yield* Effect.promise(() =>
+          fetch(`http://127.0.0.1:${site.port}${site.prefix}${path}`, { headers: cookie })
+        )
+        assert.strictEqual(answer.headers.get("content-encoding"), "gzip")
+        assert.isBelow(Number(answer.headers.get("content-length")), text.length / 2)
+        assert.strictEqual(yield* Effect.promise(() => answer.text()), text)
+      }
+      const short = yield* send(site, "GET", "/data/waiting", { ...cookie, "accept-encoding": "gzip" })
+      assert.isUndefined(short.headers["content-encoding"])
+    }).pipe(Effect.scoped)
+  )
+
   it.live("sends the records of a run after a revision", () =>
     Effect.gen(function* () {
       const site = yield* serve()

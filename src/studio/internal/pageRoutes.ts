@@ -12,6 +12,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Access from "../../http/Access.ts"
 import { type HttpProblem, Unauthorized } from "../../http/HttpProblem.ts"
+import { text } from "./answerJson.ts"
 import * as PageFiles from "./pageFiles.ts"
 import type { Secrets } from "./studioAccess.ts"
 
@@ -41,7 +42,7 @@ type Respond = Effect.Effect<HttpServerResponse.HttpServerResponse, HttpProblem,
 
 /** Answers with a file of the page. */
 export const file = (name: PageFiles.PageFile, contentType: string): Respond =>
-  Effect.sync(() => HttpServerResponse.text(PageFiles.read(name), { contentType }))
+  Effect.suspend(() => text(PageFiles.read(name), { contentType }))
 
 /** Checks host and origin first, and adds the security headers of a page. */
 export const admitted = (names: Access.Options, respond: Respond, policy = PageFiles.policy) =>
@@ -64,8 +65,10 @@ const session = (base: string, secrets: Secrets): Respond =>
   Effect.andThen(Access.rejectSimpleBody, exchanged(base, secrets))
 
 const exchanged = (base: string, { cookie, cookieName, isToken }: Secrets): Respond =>
-  HttpServerRequest.HttpServerRequest.use(({ headers, text }) =>
-    Number(headers["content-length"] ?? Infinity) > 1_000 ? Effect.fail(new Unauthorized()) : Effect.orDie(text)
+  HttpServerRequest.HttpServerRequest.use((request) =>
+    Number(request.headers["content-length"] ?? Infinity) > 1_000
+      ? Effect.fail(new Unauthorized())
+      : Effect.orDie(request.text)
   ).pipe(
     Effect.flatMap(Schema.decodeUnknownEffect(Token)),
     Effect.flatMap(({ token }) => isToken(token)),
