@@ -27,7 +27,7 @@ export const examine = Effect.fnUntraced(function* (asJson: boolean) {
     ...(yield* Effect.forEach(providers, providerFinding)),
     ...packages.map(packageFinding)
   ]
-  screen.out(asJson ? `${Text.json(findings)}\n` : textOf(findings, screen))
+  screen.out(asJson ? `${Text.json(findings)}\n` : textOf(findings, screen.answers))
   const wrong = findings.find((finding) => finding.state === "wrong")
   if (wrong !== undefined) return yield* failed(`${wrong.name}: ${wrong.about}`)
 })

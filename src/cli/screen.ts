@@ -1,6 +1,6 @@
 /**
- * The output of a command, and its progress. Progress goes to the error stream if that is a terminal and the output is
- * not, so that a file gets only the answer.
+ * The output of a command, and its progress. Answers go to the output and progress to the error stream, so that a file
+ * or another program gets only the answer.
  */
 
 import * as Context from "effect/Context"
@@ -9,8 +9,14 @@ import { styleText } from "node:util"
 import { Codes } from "./exit.ts"
 import type { Look } from "./terminalText.ts"
 
+/** The look of answers, and whether a terminal shows them. */
+export interface Answers extends Look {
+  readonly isTerminal: boolean
+}
+
 /** Writes texts unchanged. `Look` applies to progress. */
 export interface Shape extends Look {
+  readonly answers: Answers
   /** Writes answers, and JSON. */
   readonly out: (text: string) => void
   readonly progress: (text: string) => void
@@ -30,7 +36,6 @@ export const isUnread = (code: string, isTerminal: boolean): boolean =>
 /** Writes to the streams of this process. A write that fails for another reason ends the process. */
 export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
   const { stderr, stdout } = process
-  const beside = !stdout.isTTY && stderr.isTTY ? stderr : stdout
   for (const stream of [stdout, stderr]) {
     stream.on("error", ({ code = "unknown" }: NodeJS.ErrnoException) => {
       if (isUnread(code, stream.isTTY)) return
@@ -40,10 +45,16 @@ export const layerProcess: Layer.Layer<Screen> = Layer.sync(Screen, () => {
   }
   return {
     out: (text) => void stdout.write(text),
-    progress: (text) => void beside.write(text),
+    progress: (text) => void stderr.write(text),
     error: (text) => void stderr.write(text),
-    columns: Math.min(beside.columns || 120, 200),
-    // Node decides from the stream, NO_COLOR, FORCE_COLOR and TERM.
-    colors: styleText("bold", ".", { stream: beside }) !== "."
+    ...lookOf(stderr, stdout),
+    answers: { ...lookOf(stdout, stderr), isTerminal: stdout.isTTY }
   }
+})
+
+/** Returns the look of a stream. Its width is that of the other one if only that is a terminal. */
+const lookOf = (stream: NodeJS.WriteStream, other: NodeJS.WriteStream): Look => ({
+  columns: Math.min(stream.columns || other.columns || 120, 200),
+  // Node decides from the stream, NO_COLOR, FORCE_COLOR and TERM.
+  colors: styleText("bold", ".", { stream }) !== "."
 })

@@ -160,9 +160,9 @@ const letter = Media.fromBytes(new Uint8Array(1), "text/plain")
 export default Scenario.make({ name, instructions: "You test.", input: ["Go.", letter], ${says} })
 `
       })
-      const { code, out } = yield* call(["scenario", "run", directory, "--no-logs"])
+      const { code, error } = yield* call(["scenario", "run", directory, "--no-logs"])
       assert.strictEqual(code, 0)
-      assert.match(out, /^ok {6}closed/m)
+      assert.match(error, /^ok {6}closed/m)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -195,10 +195,10 @@ describe("kernai scenario matrix", () => {
           "a.ts": `${scenario("z", says)}${also(fails)}`,
           "b.ts": `import { Effect } from "effect"${scenario("b", "offline: Effect.sync(() => process.exit(7))")}${also(says)}`
         })
-        const { code, out } = yield* call(["scenario", "matrix", directory, "--log", `${directory}/logs`])
+        const { code, error } = yield* call(["scenario", "matrix", directory, "--log", `${directory}/logs`])
         assert.strictEqual(code, 1)
-        assert.match(out, /^fail {5}a with script\/whole .*it is wrong/m)
-        assert.match(out, /^error {4}b with script\/whole/m)
+        assert.match(error, /^fail {5}a with script\/whole .*it is wrong/m)
+        assert.match(error, /^error {4}b with script\/whole/m)
       }).pipe(Effect.provide(NodeServices.layer)),
     60_000
   )
@@ -273,10 +273,10 @@ describe("kernai scenario matrix", () => {
         })
         const other = yield* folder({ "a.ts": scenario("a", `${says}, mcp: "none.yml"`) })
         const args = ["scenario", "matrix", directory, other, "-m", "script/whole", "--log", `${directory}/logs`]
-        const { code, out } = yield* call(args)
+        const { code, error, out } = yield* call(args)
         assert.strictEqual(code, 1)
-        assert.match(out, /^ok {7}a with script\/whole/m)
-        assert.match(out, /^error {4}b with script\/whole/m)
+        assert.match(error, /^ok {7}a with script\/whole/m)
+        assert.match(error, /^error {4}b with script\/whole/m)
         assert.deepStrictEqual(
           out.match(/^[ab] +(ok|error|skipped)/gm)?.map((row) => row.replace(/ +/, " ")),
           ["a ok", "b error", "a skipped"]
@@ -301,7 +301,7 @@ describe("kernai scenario matrix", () => {
         const expects = `expect: ({ result }) => (result === "ok" ? [] : ["not ok"])`
         const directory = yield* folder({ "a.ts": scenario("a", `${says}, ${expects}`) })
         const logs = `${directory}/logs`
-        const { code, out } = yield* call([
+        const { code, error, out } = yield* call([
           "scenario",
           "matrix",
           directory,
@@ -312,8 +312,8 @@ describe("kernai scenario matrix", () => {
           logs
         ])
         assert.strictEqual(code, 0)
-        assert.match(out, /^ok {7}a with blocks script\/whole/m)
-        assert.match(out, /^fail {5}a with tools script\/whole/m)
+        assert.match(error, /^ok {7}a with blocks script\/whole/m)
+        assert.match(error, /^fail {5}a with tools script\/whole/m)
         assert.match(out, /^script\/whole: blocks 1 of 1 ok, 1 turns, \d+ tokens; tools 0 of 1 ok; blocks$/m)
         const fs = yield* FileSystem.FileSystem
         const name = (yield* fs.readDirectory(logs)).find((name) => name.startsWith("dialects_")) ?? ""

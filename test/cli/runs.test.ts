@@ -73,8 +73,8 @@ const agent = ["--script", "script.json", "--skills-from", "skills"]
 const agentOf = (folder: string) => ["--script", join(folder, "script.json"), "--skills-from", join(folder, "skills")]
 
 /** Returns the id of a run, from the output of a process or the progress of a call. */
-const idOf = ({ out, progress = "" }: Ended & { readonly progress?: string }): string =>
-  /run_[0-9a-f]+/.exec(out + progress)?.[0] ?? ""
+const idOf = ({ error, out, progress = "" }: Ended & { readonly progress?: string }): string =>
+  /run_[0-9a-f]+/.exec(out + progress + error)?.[0] ?? ""
 
 describe("a stored run", () => {
   it.live(

@@ -12,7 +12,7 @@ describe("isUnread: whether a write failed because nobody reads", () => {
 })
 
 describe("the screen of a process", () => {
-  /** Returns the columns for two streams. */
+  /** Returns the columns of progress and of answers for two streams, and whether a terminal shows answers. */
   const of = (out: Partial<NodeJS.WriteStream>, error: Partial<NodeJS.WriteStream> = {}) =>
     Effect.acquireUseRelease(
       Effect.sync(() =>
@@ -35,19 +35,19 @@ describe("the screen of a process", () => {
       ),
       () =>
         Effect.provide(
-          Effect.map(Screen, ({ columns }) => columns),
+          Effect.map(Screen, ({ answers, columns }) => [columns, answers.columns, answers.isTerminal] as const),
           layerProcess
         ),
       (restore) => Effect.sync(() => restore.forEach((back) => back()))
     )
 
-  it.effect("is as wide as the terminal that shows progress, at most 200 columns, and 120 without a terminal", () =>
+  it.effect("is as wide as its terminal or the other one, at most 200 columns, and 120 without a terminal", () =>
     Effect.gen(function* () {
       const small = { isTTY: true, columns: 80 }
-      assert.strictEqual(yield* of(small, { isTTY: true, columns: 90 }), 80)
-      assert.strictEqual(yield* of({}, small), 80)
-      assert.strictEqual(yield* of({ isTTY: true, columns: 500 }), 200)
-      assert.strictEqual(yield* of({}), 120)
+      assert.deepStrictEqual(yield* of(small, { isTTY: true, columns: 90 }), [90, 80, true])
+      assert.deepStrictEqual(yield* of({}, small), [80, 80, false])
+      assert.deepStrictEqual(yield* of({ isTTY: true, columns: 500 }), [200, 200, true])
+      assert.deepStrictEqual(yield* of({}), [120, 120, false])
     })
   )
 })

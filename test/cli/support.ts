@@ -18,7 +18,7 @@ export interface Written {
   readonly layer: Layer.Layer<Screen>
 }
 
-export const memoryScreen = (colors = false, columns = 100): Written => {
+export const memoryScreen = (colors = false, columns = 100, isTerminal = false): Written => {
   const written = { out: "", progress: "", error: "" }
   const to = (where: keyof typeof written) => (text: string) => {
     written[where] += text
@@ -32,7 +32,8 @@ export const memoryScreen = (colors = false, columns = 100): Written => {
       progress: to("progress"),
       error: to("error"),
       columns,
-      colors
+      colors,
+      answers: { columns, colors, isTerminal }
     })
   }
 }
@@ -76,10 +77,11 @@ export const kernai = (
     readonly env?: { readonly [name: string]: string }
     readonly colors?: boolean
     readonly columns?: number
+    readonly isTerminal?: boolean
   } = {}
 ): Effect.Effect<Ended & { readonly progress: string }> =>
   Effect.suspend(() => {
-    const screen = memoryScreen(options.colors, options.columns)
+    const screen = memoryScreen(options.colors, options.columns, options.isTerminal)
     return program(args).pipe(
       Effect.provide(screen.layer),
       Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env: options.env ?? {} })),

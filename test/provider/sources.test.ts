@@ -254,7 +254,10 @@ describe("a source that a reply names", () => {
         seen += text
       }
       const look = { columns: 60, colors: false }
-      const view = new AnswerView({ out: write, progress: write, error: write, ...look }, look)
+      const view = new AnswerView(
+        { out: write, progress: write, error: write, answers: { ...look, isTerminal: false }, ...look },
+        look
+      )
       for (const event of (yield* told(agent, "?", { provider })).events) view.show(event)
       isListed(seen)
     }).pipe(Effect.provide(kernel()))

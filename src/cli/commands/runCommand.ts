@@ -50,7 +50,7 @@ const list = Effect.fnUntraced(function* (form: Form) {
             { title: "", cell: ({ about }) => about, least: 20 }
           ],
           bundled,
-          screen
+          screen.answers
         )
       : `${JSON.stringify(bundled)}\n`
   )

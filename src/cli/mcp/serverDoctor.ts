@@ -25,7 +25,7 @@ export const examine = Effect.fnUntraced(function* (file: string, asJson: boolea
     Effect.provide(Layer.merge(Servers.storage(file), FetchHttpClient.layer)),
     Effect.mapError((error) => asUsage(error))
   )
-  screen.out(asJson ? `${Text.json(findings)}\n` : findings.map((finding) => lineOf(finding, screen)).join(""))
+  screen.out(asJson ? `${Text.json(findings)}\n` : findings.map((finding) => lineOf(finding, screen.answers)).join(""))
   const wrong = findings.filter(({ state }) => state === "wrong").length
   if (wrong > 0) return yield* failed(`${Text.count(wrong, "problem")} found`)
 })

@@ -50,7 +50,7 @@ export const list = Effect.fnUntraced(function* (file: string, server: string | 
     screen.out(`${Text.json(plain(listed))}\n`)
   } else {
     for (const server of servers) {
-      screen.out(`${Text.paint(Text.flat(server.name), "title", screen)}  ${stateOf(server)}\n`)
+      screen.out(`${Text.paint(Text.flat(server.name), "title", screen.answers)}  ${stateOf(server)}\n`)
       listTools(screen, toolsOf(server.name))
       listHidden(screen, server)
     }
@@ -70,7 +70,7 @@ const toolColumns: ReadonlyArray<Column<Pick<McpProtocol.ToolEntry, "name" | "de
 ]
 
 const listTools = (screen: Shape, tools: ReadonlyArray<McpProtocol.ToolEntry>): void => {
-  const rows = table(toolColumns, tools, { ...screen, columns: screen.columns - 2 })
+  const rows = table(toolColumns, tools, { ...screen.answers, columns: screen.answers.columns - 2 })
   screen.out(rows.replace(/^(?=.)/gm, "  "))
 }
 
@@ -78,7 +78,7 @@ const listHidden = (screen: Shape, { hidden, name }: ServerStatus): void => {
   for (const { reason, tool } of hidden) {
     const approve = `kernai mcp approve ${name} ${tool}`
     const why = { changed: `changed: ${approve}`, excess: `new: ${approve}`, repeated: "repeated name" }[reason]
-    screen.out(`  ${Text.paint(`${Text.flat(tool)}  hidden, ${Text.flat(why)}`, "warning", screen)}\n`)
+    screen.out(`  ${Text.paint(`${Text.flat(tool)}  hidden, ${Text.flat(why)}`, "warning", screen.answers)}\n`)
   }
 }
 
@@ -125,7 +125,7 @@ export const approve = Effect.fnUntraced(function* ({ json, mcp: file, server, t
   const approved = yield* withServers(file, config, approving)
   if (approved.length === 0) return yield* usage(`no tool of '${Text.excerpt(server, 80)}' waits for approval`)
   const tools = approved.map(({ description, tool: name }) => ({ name, description }))
-  screen.out(json ? `${Text.json({ server, approved })}\n` : table(toolColumns, tools, screen))
+  screen.out(json ? `${Text.json({ server, approved })}\n` : table(toolColumns, tools, screen.answers))
 })
 
 /** Prints the address for the sign-in, and waits until the person has signed in. */

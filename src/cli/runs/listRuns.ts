@@ -47,7 +47,7 @@ export const list = Effect.fnUntraced(function* (options: ListFlags) {
     const listed = yield* Effect.forEach(heads.slice(0, limit), listedOf)
     if (options.json) return screen.out(listed.map((run) => `${Text.json(run)}\n`).join(""))
     if (listed.length === 0) return screen.progress("no runs found\n")
-    screen.out(yield* tableOf(listed, screen))
+    screen.out(yield* tableOf(listed, screen.answers))
     const end = heads.length > limit ? listed.at(-1) : undefined
     if (end !== undefined) screen.progress(`more: ${yield* Store.command(words(options, end.runId), options.store)}\n`)
   }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))

@@ -33,7 +33,7 @@ export const list = Effect.fnUntraced(function* ({ agentName, json, store, tenan
     { title: "last run", cell: ({ last }) => last?.status.type ?? "", rank: 3 },
     { title: "age", cell: ({ last }) => (last === undefined ? "" : ageOf(now - last.createdAt)), rank: 4 }
   ]
-  screen.out(table(columns, all, screen))
+  screen.out(table(columns, all, screen.answers))
 })
 
 const nextOf = ({ next, paused }: Schedules.Schedule): string => {

@@ -52,5 +52,5 @@ const counted = Effect.fnUntraced(function* (filter: Operations.Filter, json: bo
     { title: "age", cell: ({ since }) => ageOf(now - since), rank: 2 },
     { title: "reason", cell: ({ reason = "" }) => reason, least: 20 }
   ]
-  screen.out(table(columns, groups, screen))
+  screen.out(table(columns, groups, screen.answers))
 })

@@ -37,7 +37,7 @@ export const show = Effect.fnUntraced(function* (options: ShowFlags) {
       const records = yield* recordsOf(id)
       const answers = records.flatMap(({ delta }) => delta.answers ?? [])
       if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status, answers }))}\n`)
-      screen.out(`${headOf(state, head.status).join("\n")}\n\n${yield* treeOf(head, records, screen)}\n`)
+      screen.out(`${headOf(state, head.status).join("\n")}\n\n${yield* treeOf(head, records, screen.answers)}\n`)
       screen.out(turnsOf(state, answers))
       for (const { callId, input, name, reason } of yield* Session.questions(id)) {
         const question = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
@@ -157,7 +157,7 @@ const inFull = (input: unknown): string => Text.paragraph(JSON.stringify(input, 
 /** Shows the events of a run as they are stored, until it is at rest. */
 export const follow = Effect.fnUntraced(function* ({ after, json, ...target }: FollowFlags) {
   const screen = yield* Screen
-  const lines = new RunLines(screen.out, screen)
+  const lines = new RunLines(screen.out, screen.answers)
   yield* inStore(target, (id) =>
     Stream.runForEach(Kernel.follow(id, { after }), (event) =>
       Effect.sync(() => (json ? screen.out(`${Text.json(plain(event))}\n`) : lines.show(event)))

@@ -24,8 +24,9 @@ const show = (...events: ReadonlyArray<Event>): string => {
   const write = (text: string) => {
     seen += text
   }
-  const screen = { out: write, progress: write, error: write, columns: 60, colors: false }
-  const view = new AnswerView(screen, screen)
+  const look = { columns: 60, colors: false }
+  const answers = { ...look, isTerminal: false }
+  const view = new AnswerView({ out: write, progress: write, error: write, answers, ...look }, look)
   for (const event of events) view.show(event)
   view.end()
   return seen
@@ -49,8 +50,9 @@ describe("the answer of a chat", () => {
   it("appears as it streams, with control characters escaped (S-19)", () => {
     const pieces: Array<string> = []
     const write = (text: string) => void pieces.push(text)
-    const screen = { out: write, progress: write, error: write, columns: 60, colors: false }
-    const view = new AnswerView(screen, screen)
+    const look = { columns: 60, colors: false }
+    const answers = { ...look, isTerminal: false }
+    const view = new AnswerView({ out: write, progress: write, error: write, answers, ...look }, look)
     for (const piece of ["One\u001b[2J ", "two.\n\u202e", "\tThree"]) view.show(text(piece))
     assert.deepStrictEqual(pieces, ["One\\u{1b}[2J ", "two.\n\\u{202e}", "\tThree"])
   })
