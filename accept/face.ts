@@ -72,6 +72,12 @@ const proven = (): ReadonlyArray<Line> => [
   existing("colors, contrast and statuses follow one file of tokens", ["test/studio/design.test.ts"]),
   existing("hidden, reordering and imitating characters are marked", ["test/kit/seenText.test.ts"]),
   existing("each failure has its own name and action", ["test/studio/failureCause.test.ts"]),
+  existing("tables and trees of the terminal fit 40, 80 and 140 columns", [
+    "test/cli/table.test.ts",
+    "test/cli/runs/listRuns.test.ts",
+    "test/cli/runs/waterfall.test.ts"
+  ]),
+  existing("the studio keeps its port, and opens in a browser", ["test/cli/studio.test.ts"]),
   size(),
   gallery()
 ]

@@ -10,6 +10,10 @@ export const frontDoor = async (): Promise<ReadonlyArray<Line>> => [
   ...(await documents()),
   ...(await readable()),
   existing("runs are listed, answered and resumed from the command line", ["test/cli/runs.test.ts"]),
+  existing("agents and programs of a module run, also in a worker, and none under a stand-in", [
+    "test/cli/agentModule.test.ts"
+  ]),
+  existing("kernai dev reloads agents while they are written", ["test/cli/dev.test.ts"]),
   existing("hostile servers and the commands about servers", ["test/mcp/Hostile.test.ts", "test/cli/mcp.test.ts"]),
   ...(await published())
 ]
