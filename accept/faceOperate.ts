@@ -37,7 +37,7 @@ const pruned = (browser: Browser, office: Office) =>
     const kept = await office.submit("Please pay three", { id: "ada", tenant: "acme" })
     const page = await enter(browser, office)
     await goTo(page, "#/?q=tenant:leaving")
-    await page.locator(".row", { hasText: "three" }).waitFor({ state: "detached" })
+    await page.locator(".row", { hasText: "Please pay three" }).waitFor({ state: "detached" })
     await page.locator(".row.waiting").nth(1).waitFor()
     await page.getByLabel("Select all").check()
     await page.getByRole("button", { name: "Cancel 2" }).click()
