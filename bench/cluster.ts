@@ -23,7 +23,7 @@ export default async (): Promise<ReadonlyArray<Row>> => {
     // assumed to take there. On a machine with a quicker peer, less time is allowed.
     // Assumes 0.155 ms for a commit of 200 at once.
     ratio("cluster.record", "a record of 200 runs at once to a bare commit of 200", recordMs, at("commitAtOnce"), 1.3),
-    // Assumes 3.3 ms for four commits and eight other statements.
+    // Assumes 3.3 ms for four commits and eight other statements, which was not measured on a quiet machine yet.
     ratio(
       "cluster.start",
       "from submitting a run to its first turn to its statements and its message, bare, p50",
