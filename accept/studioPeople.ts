@@ -1,4 +1,5 @@
 /** What people do in the browser: answer questions and chat. */
+import type { Page } from "playwright-core"
 import { completed, goTo, open, openRun, picture, shown, verdict, type Visit } from "./studioBrowser.ts"
 import { disguised, hostile } from "./studioHostile.ts"
 import { attempt, type Line } from "./support.ts"
@@ -12,25 +13,28 @@ const questions = (visit: Visit) =>
       const other = await open(visit)
       const runs: Array<string> = []
       for (const question of ["Please pay 1", "Please pay 2", "Please pay 3"]) runs.push(await submit(question))
+      const rowsOf = (one: Page) => one.getByRole("list", { name: "Calls that wait" }).getByRole("listitem")
+      const cardOf = (one: Page) => one.getByRole("group", { name: "pay waits for you" })
       for (const one of [page, other.page]) {
         await goTo(one, "#/questions")
-        await one.locator("article").nth(2).waitFor()
+        await rowsOf(one).nth(2).waitFor()
       }
       // The second page hears nothing new, as one whose network is slow.
       await other.page.route("**/data/questions", () => undefined)
-      await page.getByRole("button", { name: "approve" }).first().click()
-      await page.locator("article").nth(2).waitFor({ state: "detached" })
-      await page.getByRole("button", { name: "edit" }).first().click()
+      const [rows, card] = [rowsOf(page), cardOf(page)]
+      await card.getByRole("button", { name: "Approve" }).click()
+      await rows.nth(2).waitFor({ state: "detached" })
+      await card.getByRole("button", { name: "Edit" }).click()
       await page.getByLabel("to *").fill("Max")
       await page.getByLabel("amount *").fill("1")
       await shown(page, "to: Eva → Max")
       await picture(page, "questions")
-      await page.getByRole("button", { name: "approve the changed input" }).click()
-      await page.locator("article").nth(1).waitFor({ state: "detached" })
-      await page.getByLabel("Reason of a denial").fill("too much")
-      await page.getByRole("button", { name: "deny" }).click()
+      await card.getByRole("button", { name: "Approve the changed input" }).click()
+      await rows.nth(1).waitFor({ state: "detached" })
+      await card.getByLabel("Reason of a denial").fill("too much")
+      await card.getByRole("button", { name: "Deny" }).click()
       await shown(page, "Nothing waits for you")
-      await other.page.getByRole("button", { name: "approve" }).first().click()
+      await cardOf(other.page).getByRole("button", { name: "Approve" }).click()
       await shown(other.page, "answered elsewhere already")
       const inputs: Array<unknown> = []
       for (const runId of runs) {
