@@ -7,7 +7,8 @@ import type { Office } from "./gallerySite.ts"
 import { shots, verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
 
-const chatOf = (office: Office): string => `${new URL(office.url).origin}/chat`
+/** Returns the address of the chat of visitors. */
+export const chatOf = (office: Office): string => `${new URL(office.url).origin}/chat`
 
 /** A page with a strict policy that shows the chat in a frame. */
 const shop = (chat: string): Promise<Server> =>
@@ -54,6 +55,8 @@ const framed = (browser: Browser, office: Office) =>
       await chat.getByLabel("Message").fill("Please pay the attached invoice if it matches an order.")
       await chat.getByLabel("Message").press("Enter")
       await chat.getByText("Please confirm").waitFor()
+      const lengths = await chat.getByText(/\d characters/).count()
+      const copies = await chat.getByRole("button", { name: "Copy" }).count()
       await page.screenshot({ path: join(shots, "guest-frame.png") })
       await chat.getByRole("button", { name: "Confirm", exact: true }).click()
       await chat.getByText("is paid").waitFor()
@@ -63,7 +66,11 @@ const framed = (browser: Browser, office: Office) =>
       await chat.getByRole("button", { name: "Conversations and settings" }).click()
       await chat.getByRole("link", { name: "Are seats free?" }).click()
       await chat.getByText("The seat is taken.").waitFor()
-      return verdict(said.length === 0, `words of developers: ${said.join(", ") || "none"}`, wrong)
+      return verdict(
+        said.length === 0 && lengths === 0 && copies === 0,
+        `words of developers: ${said.join(", ") || "none"}; while it waits ${lengths} lengths and ${copies} copies`,
+        wrong
+      )
     } finally {
       server.close()
       await page.close()

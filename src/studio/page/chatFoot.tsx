@@ -2,7 +2,7 @@
 
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { choose, writeChoices } from "./chatBranches.ts"
-import { choicesIn, type Exchange, retry, turnsOf } from "./chatStore.ts"
+import { choicesIn, type Exchange, isUnderWay, retry, turnsOf } from "./chatStore.ts"
 import { Thumbs } from "./chatScores.tsx"
 import { spokenIn } from "./chatStream.ts"
 import { Icon } from "./icons.tsx"
@@ -38,10 +38,11 @@ export const ChatFoot = ({ exchange, onAgain }: { exchange: Exchange; onAgain: (
 
 const isRetried = ({ state }: Exchange) => ["failed", "no_answer"].includes(statusOf(state.status).type)
 
-const Copy = ({ exchange: { state } }: { exchange: Exchange }) => {
+const Copy = ({ exchange }: { exchange: Exchange }) => {
+  const { state } = exchange
   const message = turnsOf(state).at(-1)?.message
   const text = message === undefined ? (spokenIn(state).at(-1)?.text ?? "") : saidIn(message)
-  if (text.trim() === "" || state.status.type === "running") return null
+  if (text.trim() === "" || isUnderWay(exchange)) return null
   return (
     <button class="plain" onClick={() => void navigator.clipboard?.writeText(text.trim()).then(() => say("Copied"))}>
       <Icon name="copy" /> Copy

@@ -118,7 +118,7 @@ const Input = ({ asked, value }: { value: unknown; asked: string }) => {
           <SeenJson text={text} />
         </pre>
       )}
-      <p class="quiet">{counted(text.length, "character")}</p>
+      {guest.value === undefined && <p class="quiet">{counted(text.length, "character")}</p>}
       {marks > 0 && (
         <p class="error" role="alert">
           {counted(marks, "place")} of this input {marks === 1 ? "holds" : "hold"} characters that cannot be seen or
