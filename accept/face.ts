@@ -2,7 +2,8 @@
  * How the studio looks and is used: `npm run accept -- face`. Walks of people in a browser, accessibility, sizes, and the pictures of
  * `docs/gallery`.
  *
- * `KERNAI_FACE=runs`, `run`, `failures`, `operate`, `people`, `evaluate`, `counts`, `chat`, `phone` or `axe` runs only these walks.
+ * `KERNAI_FACE=runs`, `run`, `failures`, `operate`, `people`, `evaluate`, `counts`, `chat`, `phone`, `guest` or `axe` runs only these
+ * walks.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"

@@ -21,7 +21,10 @@ const say = async (page: Page, text: string) => {
 
 /** Waits until the field for the message holds a text. */
 const holds = async (page: Page, text: string) => {
-  while ((await page.getByLabel("Message").inputValue()) !== text) await page.waitForTimeout(50)
+  for (let tries = 0; (await page.getByLabel("Message").inputValue()) !== text; tries++) {
+    if (tries === 400) throw new Error(`the field does not hold: ${text}`)
+    await page.waitForTimeout(50)
+  }
 }
 
 /** Counts the frames without a text, from the first frame with it on. */
