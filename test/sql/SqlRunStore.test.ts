@@ -23,7 +23,6 @@ import {
   suite,
   tagOf
 } from "../support/runStore.ts"
-import { tracer } from "../support/tracer.ts"
 
 const scope = Scope.makeUnsafe()
 afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -380,23 +379,6 @@ describe("SqlRunStore, in its tables", () => {
         due.map(({ runId }) => runId),
         ["run1", "run0"]
       )
-    })
-  )
-
-  it.effect("lists waiting runs by their deadlines by walking an index, and sorts none of them", () =>
-    Effect.gen(function* () {
-      const { db, store } = yield* stored
-      const { layer, spans } = tracer()
-      const after = { createdAt: 1, runId: "run" }
-      const list = store.list({ status: ["waiting"], roots: true, order: "due", limit: 100, after })
-      yield* Effect.provide(list, layer)
-      const texts = spans.map(({ attributes }) => String(attributes.get("db.query.text")))
-      assert.lengthOf(texts, 1)
-      const values = Array.from(texts[0]?.match(/\?/g) ?? [], () => 1)
-      const plan = db.prepare(`EXPLAIN QUERY PLAN ${texts[0]}`).all(...values)
-      const steps = plan.map(({ detail }) => String(detail))
-      assert.match(steps[0] ?? "", /kernai_runs_due \(due_at>\?\)/)
-      assert.notInclude(steps.join(), "TEMP B-TREE")
     })
   )
 

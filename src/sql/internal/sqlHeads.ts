@@ -64,13 +64,29 @@ const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<R
     (pages) => pages.flat().map(({ id }) => id)
   )
 
-/** Returns the rows to read. For sorted rows, only the journals of the rows on the page are looked up. */
-const from = (sql: SqlClient, filter: RunFilter, selected: Fragment): Fragment =>
-  !selectsFew(filter) || filter.updatedBefore !== undefined
-    ? sql`${sql.literal(joined)} ${selected}`
-    : sql`(SELECT * FROM kernai_runs AS r ${selected}) AS r
-        JOIN kernai_journal AS j ON j.entry = ${sql.literal(Tables.lastEntry)}
-        ORDER BY ${sql.literal(orderOf(filter))}`
+/**
+ * Returns the query of a page. The runs of each status are read in the order of an index and merged, since the database
+ * would sort all runs of several statuses. For few runs, which are sorted, only the journals of those on the page are
+ * looked up.
+ */
+const pageOf = (sql: SqlClient, filter: RunFilter, last: Place | undefined, limit: number): Fragment => {
+  const columns = sql.literal(`created_at, due_at, id, ${columnsOf(sql)}`)
+  const order = sql.literal(orderOf(filter))
+  const where = [...conditions(sql, filter), ...(last === undefined ? [] : [behind(sql, last, filter)])]
+  const statuses = statusesOf(sql, filter)
+  const page = sql`ORDER BY ${order} LIMIT ${limit}`
+  if (selectsFew(filter) && filter.updatedBefore === undefined) {
+    const few = sql`SELECT * FROM kernai_runs AS r WHERE ${sql.and([...where, sql.or(statuses)])} ${page}`
+    return sql`SELECT ${columns} FROM (${few}) AS r
+      JOIN kernai_journal AS j ON j.entry = ${sql.literal(Tables.lastEntry)} ORDER BY ${order}`
+  }
+  const parts = (selectsFew(filter) ? [sql.or(statuses)] : statuses).map(
+    (status) => sql`SELECT ${columns} FROM ${sql.literal(joined)} WHERE ${sql.and([...where, status])}`
+  )
+  // PostgreSQL walks an index only as far as a limit.
+  const limited = (part: Fragment) => sql.onDialectOrElse({ pg: () => sql`(${part} ${page})`, orElse: () => part })
+  return sql`${sql.join(" UNION ALL ", false)(parts.length === 1 ? parts : parts.map(limited))} ${page}`
+}
 
 /** Returns whether ids or labels select runs. They are sorted, so that the database need not scan all runs in their order. */
 const selectsFew = ({ labels, prefix = "" }: RunFilter): boolean => prefix !== "" || Tables.labelKeys(labels).length > 0
@@ -124,10 +140,7 @@ const readTogether = (sql: SqlClient): Heads["head"] => {
 }
 
 const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}) {
-  const where = conditions(sql, filter)
-  const columns = sql.literal(columnsOf(sql))
   const { prefix = "" } = filter
-  const order = sql.literal(orderOf(filter))
   const heads: Array<RunHead> = []
   const most = atMost(filter)
   let last: Place | undefined = filter.after && {
@@ -137,10 +150,7 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
   }
   for (;;) {
     const wanted = most - heads.length
-    const selected = sql`
-      WHERE ${sql.and(last === undefined ? where : [...where, behind(sql, last, filter)])}
-      ORDER BY ${order} LIMIT ${wanted}`
-    const rows = yield* sql<Place>`SELECT created_at, due_at, id, ${columns} FROM ${from(sql, filter, selected)}`
+    const rows = yield* sql<Place>`${pageOf(sql, filter, last, wanted)}`
     for (const row of rows) {
       // An unreadable head does not hide others, and does not count toward a page.
       const head = yield* Effect.catch(toHead(row), (error) =>
@@ -163,15 +173,11 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
     rootRunId,
     roots,
     search,
-    status,
     tenant,
     unleased,
     updatedBefore
   } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-  // Only waiting runs have a deadline, and SQLite would prefer the index of the status.
-  const areDue = order === "due" && status?.includes("waiting") === true
-  if (status !== undefined && !areDue) where.push(hasWord(sql, status))
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (caller !== undefined) where.push(sql`caller = ${Key.make(caller)}`)
   if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
@@ -195,25 +201,25 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
 const isWithin = (sql: SqlClient, { from, to }: Key.Range): Fragment =>
   to === undefined ? sql`id >= ${from}` : sql`(id >= ${from} AND id < ${to})`
 
-/** Selects the runs that have one of these statuses. */
-const hasWord = (sql: SqlClient, words: NonNullable<RunFilter["status"]>): Fragment => {
+/** Returns conditions on the status, of which a run meets at most one. */
+const statusesOf = (sql: SqlClient, { order, status: words }: RunFilter): ReadonlyArray<Fragment> => {
+  // Only waiting runs have a deadline, and SQLite would prefer the index of the status.
+  if (words === undefined || (order === "due" && words.includes("waiting"))) return [sql`1 = 1`]
   const now = sql.literal(nowOf(sql))
   const leased = {
     queued: sql`expires_at = 0`,
     running: sql`(expires_at IS NULL OR expires_at > ${now})`,
     interrupted: sql`expires_at <> 0 AND expires_at <= ${now}`
   }
-  const statuses: Array<string> = []
+  const statuses = new Set<string>()
   const open: Array<Fragment> = []
   for (const word of words) {
     if (word === "queued" || word === "running" || word === "interrupted") open.push(leased[word])
-    else statuses.push(...storedStatuses(word))
+    else for (const status of storedStatuses(word)) statuses.add(status)
   }
-  const conditions: Array<Fragment> = []
-  // A single status is read in the order of its index.
+  const conditions = Array.from(statuses, (status) => sql`r.status = ${status}`)
   if (open.length > 0) conditions.push(sql`(r.status = 'running' AND ${sql.or(open)})`)
-  if (statuses.length > 0) conditions.push(sql.in("r.status", statuses))
-  return conditions.length === 0 ? sql`1 = 0` : sql.or(conditions)
+  return conditions.length === 0 ? [sql`1 = 0`] : conditions
 }
 
 /** Returns the columns that sort a list. */

@@ -263,6 +263,11 @@ export const heads: ReadonlyArray<Check> = [
       yield* put(one, Journal.finish(last))
       assert.equal(yield* ids({ order: "oldest", unleased: true, limit: 2 }), "ad")
       assert.equal(yield* ids({ order: "oldest", after: b, unleased: true, status: ["running"], limit: 2 }), "d")
+      // Runs of several statuses are in one order.
+      const both = { status: ["running", "completed", "failed"], limit: 2 } as const
+      assert.equal(yield* ids(both), "ed")
+      assert.equal(yield* ids({ ...both, after: { createdAt: 7, runId: "heads/pages/d" } }), "ac")
+      assert.equal(yield* ids({ ...both, order: "oldest", after: b }), "cd")
     })
   },
   {
