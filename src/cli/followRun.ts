@@ -9,7 +9,9 @@ import { jsonObject, plain } from "../kit/json.ts"
 import { type KernelError, RunCancelled } from "../KernelError.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunResult } from "../RunState.ts"
+import { drawingOfScreen } from "./answerDrawing.ts"
 import { asFailure, Codes, CommandFailed, failed } from "./exit.ts"
+import { whole } from "./plainDrawing.ts"
 import { RunLines } from "./runLines.ts"
 import { Screen, type Shape } from "./screen.ts"
 import { sourceLines } from "./sourceLines.ts"
@@ -49,7 +51,9 @@ export const follow = <R>(
     const took = (yield* Clock.currentTimeMillis) - started
     if (form === "text") screen.progress(summary(result, took, look))
     if (form === "json") screen.out(`${Text.json({ ok: true, ...jsonObject(plain(result)) })}\n`)
-    if (form === "text" || form === "quiet") screen.out(Text.paragraph(result.text.trim()))
+    if (form === "text" || form === "quiet") {
+      screen.out(whole(yield* drawingOfScreen(options.color), result.text.trim()))
+    }
     const sources = sourceLines(result.messages, look)
     if (form === "text" && sources !== "") screen.progress(sources)
     return result

@@ -26,7 +26,7 @@ export const table = <A>(columns: ReadonlyArray<Column<A>>, rows: ReadonlyArray<
   return look.columns < narrow ? cards(lists, rows.length, look) : grid(lists, rows.length, look)
 }
 
-/** The texts of a column, each on one line. */
+/** The texts of a column, each on one line and escaped. */
 interface List {
   readonly title: string
   readonly texts: ReadonlyArray<string>
@@ -37,7 +37,12 @@ interface List {
   width: number
 }
 
-const listOf = <A>({ cell, least, rank, title, tone }: Column<A>, rows: ReadonlyArray<A>, look: Text.Look): List => {
+const listOf = <A>(
+  { cell, least, rank, tone, ...column }: Column<A>,
+  rows: ReadonlyArray<A>,
+  look: Text.Look
+): List => {
+  const title = Text.excerpt(column.title, look.columns)
   const texts = rows.map((row) => Text.excerpt(cell(row), look.columns))
   const tones = tone && rows.map(tone)
   const width = Math.max(Text.width(title), ...texts.map(Text.width))
@@ -49,7 +54,7 @@ const gap = 2
 const grid = (lists: ReadonlyArray<List>, count: number, look: Text.Look): string => {
   const shown = withRoom(lists, look.columns)
   const lines = Array.from({ length: count }, (_, row) => shown.map((list) => cellOf(list, row, look)))
-  const title = shown.map(({ title, width }) => padded(Text.excerpt(title, width), width))
+  const title = shown.map(({ title, width }) => padded(Text.cut(title, width), width))
   const all = lists.some(({ title }) => title !== "") ? [title, ...lines] : lines
   return all.map((cells) => `${cells.join(" ".repeat(gap)).trimEnd()}\n`).join("")
 }
@@ -81,7 +86,7 @@ const withRoom = (lists: ReadonlyArray<List>, columns: number): ReadonlyArray<Li
 }
 
 const cellOf = ({ texts, tones, width }: List, row: number, look: Text.Look): string => {
-  const text = Text.excerpt(texts[row] ?? "", width)
+  const text = Text.cut(texts[row] ?? "", width)
   return padded(tones?.[row] === undefined ? text : Text.paint(text, tones[row], look), width)
 }
 
@@ -96,7 +101,7 @@ const cards = (lists: ReadonlyArray<List>, count: number, look: Text.Look): stri
     const short = cells.filter(({ isCut }) => !isCut)
     const long = cells.filter(({ isCut }) => isCut)
     const lines = [
-      Text.paint(Text.excerpt(head.texts[row] ?? "", look.columns), "title", look),
+      Text.paint(Text.cut(head.texts[row] ?? "", look.columns), "title", look),
       ...packed(
         short.map((list) => labelled(list, row, look)),
         look.columns - gap
@@ -109,7 +114,7 @@ const cards = (lists: ReadonlyArray<List>, count: number, look: Text.Look): stri
 
 const labelled = ({ texts, title, tones }: List, row: number, look: Text.Look): string => {
   const label = title === "" ? "" : `${title} `
-  const text = Text.excerpt(texts[row] ?? "", Math.max(1, look.columns - gap - Text.width(label)))
+  const text = Text.cut(texts[row] ?? "", Math.max(1, look.columns - gap - Text.width(label)))
   const tone = tones?.[row]
   return `${Text.paint(label, "quiet", look)}${tone === undefined ? text : Text.paint(text, tone, look)}`
 }

@@ -14,7 +14,7 @@ export interface Look {
   readonly colors: boolean
 }
 
-export type Tone = "title" | "label" | "quiet" | "good" | "warning" | "bad"
+export type Tone = "title" | "label" | "quiet" | "good" | "warning" | "bad" | "emphasis" | "struck"
 
 const styles = {
   title: "bold",
@@ -22,7 +22,9 @@ const styles = {
   quiet: "dim",
   good: "green",
   warning: "yellow",
-  bad: "red"
+  bad: "red",
+  emphasis: "italic",
+  struck: "strikethrough"
 } as const
 
 /** Colours a text if colours are on. */
@@ -62,8 +64,12 @@ export const excerpt = (text: string, columns: number): string => {
   // Reads only the start of a long text.
   const start = text.slice(0, columns * 4 + 4)
   const line = flat(start).trim()
-  return start.length === text.length && width(line) <= columns ? line : `${clip(line, columns - 1)}…`
+  return start.length === text.length ? cut(line, columns) : `${clip(line, columns - 1)}…`
 }
+
+/** Cuts a line that is escaped already. */
+export const cut = (line: string, columns: number): string =>
+  width(line) <= columns ? line : `${clip(line, columns - 1)}…`
 
 /** Encodes JSON without control characters of terminals. */
 export const json = (value: unknown): string => escaped(JSON.stringify(value) ?? "null")

@@ -25,4 +25,18 @@ describe("a run that is followed", () => {
       assert.deepStrictEqual(yield* ids(false), [])
     }).pipe(Effect.provide(kernel()))
   )
+
+  it.effect("draws the Markdown of its answer in a terminal, and gives a pipe the text", () =>
+    Effect.gen(function* () {
+      const answer = Effect.fnUntraced(function* (isTerminal: boolean) {
+        const screen = memoryScreen(false, 80, isTerminal)
+        const provider = Scenario.scripted({ root: [final("- **a**")], tasks: {} })
+        const events = Kernel.stream(agent(), "go", { provider })
+        yield* Effect.provide(follow(events, { form: "text", title: "a title" }), screen.layer)
+        return screen.out()
+      })
+      assert.strictEqual(yield* answer(true), "• **a**\n")
+      assert.strictEqual(yield* answer(false), "- **a**\n")
+    }).pipe(Effect.provide(kernel()))
+  )
 })

@@ -31,6 +31,17 @@ describe("a table", () => {
     }
   })
 
+  it("marks an imitating letter once, and the title of a column, too", () => {
+    const marked = "p\u0430‹U+0430›y"
+    for (const width of [40, 100]) {
+      const drawn = table([{ title: "p\u0430y", cell: (text: string) => text }], ["p\u0430y"], {
+        columns: width,
+        colors: false
+      })
+      assert.strictEqual(drawn, width < 60 ? `${marked}\n` : `${marked}\n${marked}\n`)
+    }
+  })
+
   it("shows all columns where they fit, and cuts the last one", () => {
     const [title = "", first = "", second = ""] = drawn(140).split("\n")
     assert.match(title, /^run +status +agent +question$/)

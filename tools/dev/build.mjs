@@ -105,6 +105,8 @@ const bundle = async (room, folder, bundleOptions) => {
   const rooms = {
     name: "rooms",
     setup: ({ onLoad, onResolve }) => {
+      // Is in the package, so that an installation needs no library for it; src/studio/assets/LICENSES.md names it.
+      onResolve({ filter: /^marked$/ }, () => ({ path: fileURLToPath(import.meta.resolve("marked")) }))
       onResolve({ filter: /^\./ }, ({ kind, namespace, path, resolveDir }) => {
         if (kind === "entry-point") return undefined
         if (namespace === "room") return { path, external: true }

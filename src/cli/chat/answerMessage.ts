@@ -21,6 +21,7 @@ import { SkillRegistry } from "../../SkillRegistry.ts"
 import * as WorkspacePolicy from "../../workspace/WorkspacePolicy.ts"
 import { localCaller } from "../localCaller.ts"
 import type { CommandFailed } from "../exit.ts"
+import type { Drawing } from "../plainDrawing.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
 import { AnswerView } from "./answerView.ts"
@@ -32,6 +33,8 @@ import type { WorkRules } from "../workspace/openWorkspace.ts"
 export interface Setting {
   readonly agent: Agent<unknown>
   readonly look: Text.Look
+  /** Draws the answers, one after the other. */
+  readonly drawing: Drawing
   /** Skills that the person allowed for the rest of the chat. */
   readonly always: Set<string>
   /** What the agent may do in its workspace, if it has one. */
@@ -105,10 +108,10 @@ const stopped: End = { _tag: "Stopped" }
 
 const watch = (
   events: Stream.Stream<RunEvent, KernelError, Kernel.Kernel>,
-  { look }: Setting
+  { drawing, look }: Setting
 ): Effect.Effect<End, never, Kernel.Kernel | Screen> =>
   Screen.use((screen) => {
-    const view = new AnswerView(screen, look)
+    const view = new AnswerView(screen, look, drawing)
     let end: End = { _tag: "Answered" }
     return Stream.runForEach(events, (event) =>
       Effect.sync(() => {

@@ -2,24 +2,27 @@
 
 import type { RunEvent } from "../../RunEvent.ts"
 import type { RunResult } from "../../RunState.ts"
+import { type Drawing, plain } from "../plainDrawing.ts"
 import { RunLines } from "../runLines.ts"
 import { sourceLines } from "../sourceLines.ts"
 import type { Shape as Screen } from "../screen.ts"
 import { workLines } from "../workspace/workText.ts"
-import * as Text from "../terminalText.ts"
+import type * as Text from "../terminalText.ts"
 
 /** Shows the events of one run. */
 export class AnswerView {
   readonly #screen: Screen
   readonly #look: Text.Look
   readonly #lines: RunLines
-  /** The part of the streaming text that is shown. */
+  readonly #drawing: Drawing
+  /** The part of the streaming text that was given to the drawing. */
   #text = ""
   /** The shown texts of this turn. */
   #shown = ""
   #isFinal = false
 
-  constructor(screen: Screen, look: Text.Look) {
+  constructor(screen: Screen, look: Text.Look, drawing: Drawing = plain()) {
+    this.#drawing = drawing
     this.#screen = screen
     this.#look = look
     this.#lines = new RunLines((line) => {
@@ -74,13 +77,17 @@ export class AnswerView {
     if (piece === "") return
     this.#lines.end()
     this.#text += piece
-    this.#screen.out(Text.lines(piece))
+    this.#out(this.#drawing.push(piece))
   }
 
   #endText(): void {
-    if (this.#text !== "" && !this.#text.endsWith("\n")) this.#screen.out("\n")
+    this.#out(this.#drawing.end())
     this.#shown += this.#text
     this.#text = ""
+  }
+
+  #out(drawn: string): void {
+    if (drawn !== "") this.#screen.out(drawn)
   }
 
   /** Shows an answer, unless its turn has shown it, and the sources that its run names. */

@@ -14,9 +14,11 @@ import * as WorkspaceHistory from "../../workspace/WorkspaceHistory.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { localCaller } from "../localCaller.ts"
 import type { ChatFlags } from "../commands/chatFlags.ts"
+import { drawingOfScreen } from "../answerDrawing.ts"
 import { Codes, CommandFailed, failed } from "../exit.ts"
 import { Screen, type Shape } from "../screen.ts"
 import * as Settings from "../settings.ts"
+import { whole } from "../plainDrawing.ts"
 import * as Text from "../terminalText.ts"
 import * as Answer from "./answerMessage.ts"
 import * as Session from "./chatSession.ts"
@@ -44,7 +46,8 @@ export const chatLoop = Effect.fnUntraced(function* (
   const screen = yield* Screen
   const reader = yield* LineReader
   const look = { columns: screen.columns, colors: color ?? screen.colors }
-  const setting: Answer.Setting = { agent, look, rules, always: new Set() }
+  const drawing = yield* drawingOfScreen(color)
+  const setting: Answer.Setting = { agent, look, drawing, rules, always: new Set() }
   const chat: Chat = { screen, setting, settings, isTerminal: reader.isTerminal, session, failedIn: undefined }
   yield* enter(chat, session)
   while (true) {
@@ -153,7 +156,7 @@ const history = Effect.fnUntraced(function* (chat: Chat) {
   if (exchanges.length === 0) note(chat, "no messages yet")
   for (const { answer, question, status } of exchanges) {
     screen.out(`${Text.paint("you", "title", setting.look)}  ${Text.paragraph(question)}`)
-    screen.out(answer === undefined ? `(${status})\n` : Text.paragraph(answer.trimEnd()))
+    screen.out(answer === undefined ? `(${status})\n` : whole(setting.drawing, answer.trimEnd()))
   }
 })
 

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { RunEvent } from "kernai"
 import { AnswerView } from "../../../src/cli/chat/answerView.ts"
+import { MarkdownDrawing } from "../../../src/cli/markdownDrawing.ts"
+import { type Drawing, plain } from "../../../src/cli/plainDrawing.ts"
 
 type Event = RunEvent.RunEvent
 
@@ -19,14 +21,16 @@ const thinks = (delta: string): Event => ({
 const called: Event = { ...scope, type: "skill_result", skill: "look", callId: "c", output: "seen", durationMs: 5 }
 
 /** Returns everything that is shown, in order. */
-const show = (...events: ReadonlyArray<Event>): string => {
+const show = (...events: ReadonlyArray<Event>): string => showBy(plain(), events)
+
+const showBy = (drawing: Drawing, events: ReadonlyArray<Event>): string => {
   let seen = ""
   const write = (text: string) => {
     seen += text
   }
   const look = { columns: 60, colors: false }
   const answers = { ...look, isTerminal: false }
-  const view = new AnswerView({ out: write, progress: write, error: write, answers, ...look }, look)
+  const view = new AnswerView({ out: write, progress: write, error: write, answers, ...look }, look, drawing)
   for (const event of events) view.show(event)
   view.end()
   return seen
@@ -55,6 +59,14 @@ describe("the answer of a chat", () => {
     const view = new AnswerView({ out: write, progress: write, error: write, answers, ...look }, look)
     for (const piece of ["One\u001b[2J ", "two.\n\u202e", "\tThree"]) view.show(text(piece))
     assert.deepStrictEqual(pieces, ["One\\u{1b}[2J ", "two.\n\\u{202e}", "\tThree"])
+  })
+
+  it("is drawn by a drawing, which ends where another line follows", () => {
+    const drawing = new MarkdownDrawing({ columns: 60, colors: false })
+    assert.strictEqual(
+      showBy(drawing, [started, text("- On"), text("e\n-"), text(" two"), called, started, text("- Bye.")]),
+      "• One\n• two\n  skill     look  5 ms: seen\n• Bye.\n"
+    )
   })
 
   it("is shown from the beginning when the model is asked again", () => {
