@@ -4,6 +4,8 @@ import { completed, goTo, open, openRun, picture, shown, verdict, type Visit } f
 import { disguised, hostile } from "./studioHostile.ts"
 import { attempt, type Line } from "./support.ts"
 
+const rowsOf = (page: Page) => page.getByRole("list", { name: "Calls that wait" }).getByRole("listitem")
+
 const questions = (visit: Visit) =>
   attempt(
     "a call is approved, denied and changed in a form from the list; a second page that answers late changes nothing",
@@ -13,7 +15,6 @@ const questions = (visit: Visit) =>
       const other = await open(visit)
       const runs: Array<string> = []
       for (const question of ["Please pay 1", "Please pay 2", "Please pay 3"]) runs.push(await submit(question))
-      const rowsOf = (one: Page) => one.getByRole("list", { name: "Calls that wait" }).getByRole("listitem")
       const cardOf = (one: Page) => one.getByRole("group", { name: "pay waits for you" })
       for (const one of [page, other.page]) {
         await goTo(one, "#/questions")
@@ -190,6 +191,7 @@ const disguise = (visit: Visit) =>
     const { page, wrong } = await open(visit)
     const runId = await visit.site.submit("Please disguise a payment")
     await goTo(page, "#/questions")
+    await rowsOf(page).filter({ hasText: "disguise" }).getByRole("button").click()
     const card = page.locator("article", { hasText: "Mallory" })
     await card.waitFor()
     const text = (await card.textContent()) ?? ""
@@ -200,7 +202,7 @@ const disguise = (visit: Visit) =>
     ]
     const missing = shows.filter((one) => !text.includes(one))
     await picture(page, "disguise")
-    await card.getByRole("button", { name: "approve" }).click()
+    await card.getByRole("button", { name: "Approve" }).click()
     await openRun(page, runId)
     await completed(page)
     const hidden: Array<string> = []
