@@ -238,10 +238,7 @@ export const make = Effect.fnUntraced(function* (
     retry: (runId, given = {}) => api.retry({ params: { runId }, payload: given }),
     putMedia: (runId, { bytes, mimeType }) =>
       api.putMedia({ params: { runId }, headers: { "content-type": mimeType }, payload: Stream.make(bytes) }),
-    getMedia: (runId, mediaId) =>
-      Effect.flatMap(api.getMedia({ params: { runId, mediaId } }), (bytes) =>
-        Effect.map(Stream.runCollect(bytes), (parts) => new Uint8Array(Buffer.concat(parts)))
-      ),
+    getMedia: (runId, mediaId) => Effect.flatMap(api.getMedia({ params: { runId, mediaId } }), wholeOf),
     agents: api.agents(),
     operator: {
       overview: (query = {}) => api.operator.overview({ query }),
@@ -254,6 +251,9 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 })
+
+const wholeOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Effect.Effect<Uint8Array, E> =>
+  Effect.map(Stream.runCollect(bytes), (parts) => new Uint8Array(Buffer.concat(parts)))
 
 // ---------------------------------------------------------------- layers
 

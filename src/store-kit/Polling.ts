@@ -56,21 +56,12 @@ export const followers = (): Followers => {
     for (const waiter of waiters) waiter()
   }
 
-  const join = (runId: string, follower: () => void) => {
-    const set = followers.get(runId) ?? new Set()
-    followers.set(runId, set.add(follower))
-    return () => {
-      set.delete(follower)
-      if (set.size === 0) followers.delete(runId)
-    }
-  }
-
   const follow = <E>({ from, interval, page, runId }: Following<E>): Stream.Stream<RunRecord, E> =>
     Stream.unwrap(
       Effect.gen(function* () {
         const latch = Latch.makeUnsafe()
         yield* Effect.acquireRelease(
-          Effect.sync(() => join(runId, () => latch.openUnsafe())),
+          Effect.sync(() => join(followers, runId, () => latch.openUnsafe())),
           (leave) => Effect.sync(leave)
         )
         const sleep = Effect.race(latch.await, Effect.sleep(interval))
@@ -102,6 +93,16 @@ export const followers = (): Followers => {
   })
 
   return { wake, has: (runId) => waiting.size > 0 || followers.has(runId), next, end, follow }
+}
+
+/** Adds a follower of a run. Returns how to remove it. */
+const join = (followers: Map<string, Set<() => void>>, runId: string, follower: () => void) => {
+  const set = followers.get(runId) ?? new Set()
+  followers.set(runId, set.add(follower))
+  return () => {
+    set.delete(follower)
+    if (set.size === 0) followers.delete(runId)
+  }
 }
 
 /**

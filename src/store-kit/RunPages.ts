@@ -48,6 +48,20 @@ export interface Polling {
   readonly size?: number | undefined
 }
 
+/** How far a reader of pages has come. */
+interface Place {
+  readonly after: RunHead | undefined
+  /**
+   * Runs that arrive while the pages are read are left for the next pass. Otherwise a steady stream of runs would keep
+   * the reader at the end.
+   */
+  readonly until: number
+  readonly areMoreBehind: boolean
+  readonly hasFailed: boolean
+}
+
+const beginning: Place = { after: undefined, until: Infinity, areMoreBehind: false, hasFailed: false }
+
 /**
  * Creates the pages of unclaimed root runs with these statuses. `consider` gets each run in turn, unless `isFull`.
  *
@@ -56,12 +70,7 @@ export interface Polling {
  */
 export const make = (status: ReadonlyArray<StatusWord>, polling: Polling): Pages => {
   const { consider, isFull, list, one = Semaphore.makeUnsafe(1), size = 100 } = polling
-  let after: RunHead | undefined
-  // Runs that arrive while the pages are read are left for the next pass. Otherwise a steady stream of runs would keep
-  // the reader at the end.
-  let until = Infinity
-  let areMoreBehind = false
-  let hasFailed = false
+  let { after, areMoreBehind, hasFailed, until } = beginning
 
   const notRead = (cause: Cause.Cause<unknown>) =>
     Effect.suspend(() => {
@@ -92,10 +101,7 @@ export const make = (status: ReadonlyArray<StatusWord>, polling: Polling): Pages
   )
 
   const restart = () => {
-    after = undefined
-    until = Infinity
-    areMoreBehind = false
-    hasFailed = false
+    ;({ after, areMoreBehind, hasFailed, until } = beginning)
   }
 
   return {

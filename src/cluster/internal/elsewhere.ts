@@ -109,23 +109,29 @@ export const make: Effect.Effect<Elsewhere, never, Sharding> = Effect.gen(functi
       // The entity moved to a runner without the agent.
       return lent.type === "unknown" ? again : lent
     }),
-    live: (guest, follow, here) => {
-      const { isHome, isLent } = guest
-      const there = Stream.suspend(() => Stream.catchCause(client(guest.host).Follow(follow), () => Stream.empty))
-      // The reply about a run follows its last event.
-      const thenHere = Stream.fromEffectDrain(Effect.timeoutOption(isHome.await, "1 second"))
-      const live: Stream.Stream<LiveOnWire> = Stream.suspend(() =>
-        isLent.isOpen()
-          ? Stream.concat(Stream.concat(there, thenHere), live)
-          : Stream.concat(
-              Stream.interruptWhen(here, isLent.await),
-              Stream.suspend(() => (isLent.isOpen() ? live : Stream.empty))
-            )
-      )
-      return live
-    }
+    live: (guest, follow, here) => followed(guest, here, () => client(guest.host).Follow(follow))
   }
 })
+
+/** Emits live events from here while the run is here, and from its host while it is lent. */
+const followed = <E>(
+  { isHome, isLent }: Guest,
+  here: Stream.Stream<LiveOnWire>,
+  there: () => Stream.Stream<LiveOnWire, E>
+): Stream.Stream<LiveOnWire> => {
+  const lent = Stream.suspend(() => Stream.catchCause(there(), () => Stream.empty))
+  // The reply about a run follows its last event.
+  const thenHere = Stream.fromEffectDrain(Effect.timeoutOption(isHome.await, "1 second"))
+  const live: Stream.Stream<LiveOnWire> = Stream.suspend(() =>
+    isLent.isOpen()
+      ? Stream.concat(Stream.concat(lent, thenHere), live)
+      : Stream.concat(
+          Stream.interruptWhen(here, isLent.await),
+          Stream.suspend(() => (isLent.isOpen() ? live : Stream.empty))
+        )
+  )
+  return live
+}
 
 /** Returns the group of shards of a run. */
 export const groupOf = (runId: string): string => RunEntity.getShardGroup(EntityId.make(idOf(runId)))

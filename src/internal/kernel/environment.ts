@@ -97,12 +97,8 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
         isFull: sink.isFull,
         isIdle: sink.isIdle,
         batch: sink.batch,
-        isAlone: claim?.isAlone === true,
-        asked: claim?.inFlight,
-        seen: claim?.seen,
-        stop: soundStop(claim?.stop),
+        ...claimedBy(claim),
         signal: options.signal,
-        prove: soundProof(claim?.prove),
         parent: undefined,
         steering: undefined,
         spawn,
@@ -116,6 +112,17 @@ export const withEnvironment = <Output, S extends AnySkill<unknown>, R, A, E>(
       )
     })
   })
+
+/** Returns what the claim of a driver says about the run. */
+const claimedBy = (
+  claim: RunClaim | undefined
+): Pick<Environment, "isAlone" | "asked" | "seen" | "stop" | "prove"> => ({
+  isAlone: claim?.isAlone === true,
+  asked: claim?.inFlight,
+  seen: claim?.seen,
+  stop: soundStop(claim?.stop),
+  prove: soundProof(claim?.prove)
+})
 
 /** Returns the limits of an agent's tree: by default, all levels of its team fit. */
 const spawnLimitsOf = <Output, S extends AnySkill<unknown>, R>(agent: Agent<Output, S, R, unknown>) =>

@@ -70,9 +70,7 @@ export const make = Effect.fnUntraced(function* (
   const ask = (parked: Parked): Send =>
     Effect.fnUntraced(function* (input: Input) {
       if (parked.request !== undefined && waiting.size >= most) return undefined
-      const key = `question-${++parked.asked}`
-      const answer = Deferred.makeUnsafe<unknown>()
-      parked.open.set(key, { input, answer })
+      const { answer, key } = addQuestion(parked, input)
       // Questions that the call asks at the same time are sent together.
       yield* Effect.forkIn(Effect.andThen(Effect.yieldNow, suspend(parked)), scope)
       return yield* Effect.ensuring(
@@ -110,6 +108,13 @@ export const make = Effect.fnUntraced(function* (
     }
   }
 })
+
+const addQuestion = (parked: Parked, input: Input) => {
+  const key = `question-${++parked.asked}`
+  const answer = Deferred.makeUnsafe<unknown>()
+  parked.open.set(key, { input, answer })
+  return { answer, key }
+}
 
 /** Gives the answers to their questions. Questions without one stay open, and are asked again. */
 const answer = ({ open }: Parked, responses: Readonly<Record<string, unknown>>): Effect.Effect<void> =>

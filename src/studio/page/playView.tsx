@@ -55,11 +55,38 @@ export const PlayView = ({ runId }: { runId: string }) => {
   )
 }
 
+interface TextProps {
+  readonly label: string
+  readonly rows: number
+  readonly value: string
+  readonly onInput: (value: string) => void
+}
+
+const Text = ({ label, onInput, rows, value }: TextProps) => (
+  <label class="field">
+    {label}
+    <textarea rows={rows} value={value} onInput={(event) => onInput(event.currentTarget.value)} />
+  </label>
+)
+
 interface EditsProps {
   readonly shown: RunState
   readonly revision: number
   readonly onPlay: (runIds: ReadonlyArray<string>) => void
 }
+
+interface Texts {
+  readonly instructions: string
+  readonly question: string
+}
+
+const changed = (before: Texts, { instructions, question }: Texts): Partial<Texts> => ({
+  ...(instructions === before.instructions ? {} : { instructions }),
+  ...(question === before.question ? {} : { question })
+})
+
+const temperatureOf = (text: string): { readonly temperature?: number } =>
+  text === "" ? {} : { temperature: Number(text) }
 
 const Edits = ({ onPlay, revision, shown }: EditsProps) => {
   const before = {
@@ -72,32 +99,24 @@ const Edits = ({ onPlay, revision, shown }: EditsProps) => {
   const { instructions, question } = texts.value
   const play = () =>
     attempt(async () => {
-      const fork = {
-        revision,
-        ...(instructions === before.instructions ? {} : { instructions }),
-        ...(question === before.question ? {} : { question }),
-        ...(temperature.value === "" ? {} : { temperature: Number(temperature.value) })
-      }
+      const edits = { ...changed(before, texts.value), ...temperatureOf(temperature.value) }
+      const fork = { revision, ...edits }
       onPlay(await Promise.all(Array.from({ length: times.value }, () => data().fork(shown.runId, fork))))
     })
   return (
     <div class="card">
-      <label class="field">
-        instructions of this turn
-        <textarea
-          rows={6}
-          value={instructions}
-          onInput={(event) => (texts.value = { ...texts.value, instructions: event.currentTarget.value })}
-        />
-      </label>
-      <label class="field">
-        the question
-        <textarea
-          rows={2}
-          value={question}
-          onInput={(event) => (texts.value = { ...texts.value, question: event.currentTarget.value })}
-        />
-      </label>
+      <Text
+        label="instructions of this turn"
+        rows={6}
+        value={instructions}
+        onInput={(instructions) => (texts.value = { ...texts.value, instructions })}
+      />
+      <Text
+        label="the question"
+        rows={2}
+        value={question}
+        onInput={(question) => (texts.value = { ...texts.value, question })}
+      />
       <p class="actions">
         <label>
           temperature{" "}

@@ -21,7 +21,20 @@ const spare = 8
 
 const stepOf = (key: string): number => (key === "ArrowDown" ? 1 : key === "ArrowUp" ? -1 : 0)
 
-export const VirtualRows = <A,>({ draw, label, level, onFold, onSelect, rows, selected }: Props<A>) => {
+const move = <A,>({ onFold, onSelect, rows, selected }: Props<A>, event: KeyboardEvent): void => {
+  const at = rows[selected]
+  if (at !== undefined && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
+    onFold?.(at, event.key === "ArrowLeft")
+  }
+  const by = stepOf(event.key)
+  const row = rows[selected + by]
+  if (by === 0 || row === undefined) return
+  event.preventDefault()
+  onSelect(row)
+}
+
+export const VirtualRows = <A,>(props: Props<A>) => {
+  const { draw, label, level, onSelect, rows, selected } = props
   const list = useRef<HTMLDivElement>(null)
   const top = useSignal(0)
   const room = useSignal(600)
@@ -40,17 +53,6 @@ export const VirtualRows = <A,>({ draw, label, level, onFold, onSelect, rows, se
   const from = Math.min(top.value, Math.max(0, rows.length * height - room.value))
   const first = Math.max(0, Math.floor(from / height) - spare)
   const shown = rows.slice(first, first + Math.ceil(room.value / height) + 2 * spare)
-  const move = (event: KeyboardEvent) => {
-    const at = rows[selected]
-    if (at !== undefined && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
-      onFold?.(at, event.key === "ArrowLeft")
-    }
-    const by = stepOf(event.key)
-    const row = rows[selected + by]
-    if (by === 0 || row === undefined) return
-    event.preventDefault()
-    onSelect(row)
-  }
   const isShown = selected >= first && selected < first + shown.length
   return (
     <div
@@ -61,7 +63,7 @@ export const VirtualRows = <A,>({ draw, label, level, onFold, onSelect, rows, se
       aria-label={label}
       aria-rowcount={rows.length}
       {...(isShown ? { "aria-activedescendant": `${label}-${selected}` } : {})}
-      onKeyDown={move}
+      onKeyDown={(event) => move(props, event)}
       onScroll={(event) => {
         top.value = event.currentTarget.scrollTop
         room.value = event.currentTarget.clientHeight
