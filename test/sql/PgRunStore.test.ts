@@ -52,6 +52,7 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
           yield* put(store, [run.last(), run.commit("pause", [{ type: "paused", reason: "asked", metadata }])])
         }
         const [client] = yield* besides({ ...server, database: name })
+        yield* client`DROP TRIGGER kernai_runs_due ON kernai_runs`
         for (const column of ["due_at", "model", "pace", "tokens", "cost"]) {
           yield* client`ALTER TABLE kernai_runs DROP COLUMN ${client(column)}`
         }

@@ -46,7 +46,7 @@ describe("SqlRunStore on SQLite", () => {
     Effect.gen(function* () {
       const planOf = yield* stored
       const steps = yield* planOf({ status: ["waiting"], roots: true, order: "due", limit: 100, after })
-      assert.match(steps[0] ?? "", /kernai_runs_due \(due_at>\?\)/)
+      assert.match(steps[0] ?? "", /kernai_runs_due \(due_at>\? AND due_at<\?\)/)
       assert.notInclude(steps.join(), "TEMP B-TREE")
     })
   )

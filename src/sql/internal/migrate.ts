@@ -1,10 +1,10 @@
 /**
  * Creates and migrates the tables of a store, so that a release can be rolled back.
  *
- * A migration only adds: tables, columns that may be empty, indexes; or it gives old rows the values that the version
- * before already writes. That version ignores what it does not know and continues to work on the same tables. What nothing
- * uses any more is removed a release later, by a migration whose name begins with `contract`, after which older versions
- * refuse the tables.
+ * A migration only adds: tables, columns that may be empty, indexes, triggers for columns that the version before does not
+ * write; or it gives old rows the values that the version before already writes. That version ignores what it does not
+ * know and continues to work on the same tables. What nothing uses any more is removed a release later, by a migration
+ * whose name begins with `contract`, after which older versions refuse the tables.
  */
 
 import * as Effect from "effect/Effect"

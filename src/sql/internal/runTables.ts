@@ -27,11 +27,15 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
     "0004_notes": sql.onDialectOrElse({ pg: () => notes(postgresText), orElse: () => notes("TEXT") }),
     "0005_unanswered": unanswered,
     "0006_counts": counts,
-    "0007_deadlines": sql.onDialectOrElse({ pg: () => deadlinesPostgres, orElse: () => deadlinesSqlite }),
+    "0007_deadlines": deadlines(sql.onDialectOrElse({ pg: () => "DOUBLE PRECISION", orElse: () => "INTEGER" })),
     "0008_spending": sql.onDialectOrElse({
       pg: () => spending({ text: postgresText, time: "DOUBLE PRECISION" }),
       orElse: () => spending({ text: "TEXT", time: "INTEGER" })
-    })
+    }),
+    "0009_unknown_deadlines": [
+      ...sql.onDialectOrElse({ pg: () => guardPostgres, orElse: () => guardSqlite }),
+      `UPDATE kernai_runs SET due_at = ${unknown("status")} WHERE ${isWrong("")}`
+    ]
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -45,7 +49,7 @@ export interface Row {
   readonly detail: string
   readonly at: number
   readonly status: string
-  /** The deadline of a waiting run. */
+  /** The deadline of a waiting run, or `noDeadline`. Null for a run that does not wait. */
   readonly due_at: number | null
   readonly format: number
   /** The fields of a new run that never change. */
@@ -55,6 +59,9 @@ export interface Row {
   /** The texts for searching the run, if they change. */
   readonly words?: string
 }
+
+/** The `due_at` of a waiting run whose questions have no deadline. Later than any, and exact in both databases. */
+export const noDeadline = 9e15
 
 /** Fields of a run that never change. */
 export interface Origin {
@@ -294,30 +301,34 @@ const unanswered = [
 /** The index of the counts of root runs, which holds all that they need. */
 const counts = ["CREATE INDEX kernai_runs_counts ON kernai_runs (agent, status, created_at) WHERE parent IS NULL"]
 
-/** The deadlines of waiting runs, and their index. Runs that wait already get theirs from their last row. */
-const deadlines = (time: string, deadline: string, questions: string) => [
+/** The deadlines of waiting runs, and their index. */
+const deadlines = (time: string) => [
   `ALTER TABLE kernai_runs ADD COLUMN due_at ${time}`,
-  `UPDATE kernai_runs AS r SET due_at = (
-    SELECT min(${deadline}) FROM kernai_journal, ${questions} AS question WHERE entry = ${lastEntry}
-  ) WHERE status = 'paused'`,
   "CREATE INDEX kernai_runs_due ON kernai_runs (due_at, id) WHERE due_at IS NOT NULL AND parent IS NULL"
 ]
 
-const deadlinesSqlite = deadlines(
-  "INTEGER",
-  `CASE WHEN json_type(detail, fullkey || '.answerBy') IN ('integer', 'real')
-    THEN json_extract(detail, fullkey || '.answerBy') END`,
-  "json_each(detail, '$.metadata.questions')"
+/** Whether a waiting run has no `due_at`, or another run has one. `row` is a prefix of the columns. */
+const isWrong = (row: string) => `(${row}status = 'paused') = (${row}due_at IS NULL)`
+
+/** The `due_at` of a run whose deadline is unknown. A waiting run is listed first, and its deadline is looked up then. */
+const unknown = (status: string) => `CASE ${status} WHEN 'paused' THEN 0 END`
+
+/**
+ * Keeps deadlines right while processes of a version that does not know them change the status of runs. Those of
+ * this version set both columns, which runs no trigger.
+ */
+const guardSqlite = ["INSERT", "UPDATE OF status"].map(
+  (change) => `CREATE TRIGGER kernai_runs_due_${change.slice(0, 6).toLowerCase()} AFTER ${change} ON kernai_runs
+    WHEN ${isWrong("NEW.")}
+    BEGIN UPDATE kernai_runs SET due_at = ${unknown("NEW.status")} WHERE run = NEW.run; END`
 )
 
-const deadlinesPostgres = deadlines(
-  "DOUBLE PRECISION",
-  "CASE WHEN json_typeof(question -> 'answerBy') = 'number' THEN CAST(question ->> 'answerBy' AS DOUBLE PRECISION) END",
-  `json_array_elements(
-    CASE WHEN json_typeof(detail::json #> '{metadata,questions}') = 'array'
-    THEN detail::json #> '{metadata,questions}' ELSE '[]' END
-  )`
-)
+const guardPostgres = [
+  `CREATE OR REPLACE FUNCTION kernai_runs_due() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN NEW.due_at := ${unknown("NEW.status")}; RETURN NEW; END $$`,
+  `CREATE TRIGGER kernai_runs_due BEFORE INSERT OR UPDATE OF status ON kernai_runs
+    FOR EACH ROW WHEN (${isWrong("NEW.")}) EXECUTE FUNCTION kernai_runs_due()`
+]
 
 /** The columns and the index of what root runs used that ended. The index holds all that their sums need. */
 const spending = ({ text, time }: { readonly text: string; readonly time: string }) => [

@@ -8,7 +8,7 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Cancellations, Followers } from "../../store-kit/Polling.ts"
-import { areStored, dueAt, searchText, storedStatus } from "../../store-kit/StoreRules.ts"
+import { areStored, searchText, storedStatus } from "../../store-kit/StoreRules.ts"
 import * as SharedHistory from "../../store-kit/SharedHistory.ts"
 import type { DuePart, Marks } from "../../store-kit/StateParts.ts"
 import { ConcurrentAppendError, RunExists, type StoreError } from "../../KernelError.ts"
@@ -23,7 +23,7 @@ import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
 import { failed, readable } from "./sqlFault.ts"
 import { spentOf } from "./sqlSpending.ts"
-import { facts } from "./sqlHeads.ts"
+import { deadlineOf, facts } from "./sqlHeads.ts"
 import { appendAtOnce } from "./sqliteAppend.ts"
 import * as Histories from "./sqlHistories.ts"
 import type { Journal } from "./sqlJournal.ts"
@@ -106,7 +106,7 @@ const rowOf = (
         detail,
         at: state.updatedAt,
         status: storedStatus(state.status),
-        due_at: dueAt(state) ?? null,
+        due_at: deadlineOf(state),
         format: earlier === undefined ? RunCodec.oldestFormat : RunCodec.format,
         ...(isNew ? { origin: originOf(state, earlier) } : {}),
         ...(spent === undefined ? {} : { spent }),

@@ -22,6 +22,7 @@ import {
 } from "../../store-kit/StoreRules.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
+import type { Status } from "../../RunState.ts"
 import type { Claim, RunFilter, RunHead } from "../../RunStore.ts"
 import { nowOf } from "./databaseTime.ts"
 import { corrupt } from "./sqlFault.ts"
@@ -151,16 +152,35 @@ const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}
   for (;;) {
     const wanted = most - heads.length
     const rows = yield* sql<Place>`${pageOf(sql, filter, last, wanted)}`
-    for (const row of rows) {
-      // An unreadable head does not hide others, and does not count toward a page.
-      const head = yield* Effect.catch(toHead(row), (error) =>
-        Effect.as(Effect.logWarning("a run is left out", error), undefined)
-      )
-      if (head?.runId.startsWith(prefix) === true) heads.push(head)
-    }
+    // An unreadable head does not hide others, and does not count toward a page.
+    const found = yield* Effect.forEach(rows, (row) =>
+      Effect.catch(toHead(row), (error) => Effect.as(Effect.logWarning("a run is left out", error), undefined))
+    )
+    if (filter.order === "due" && (yield* corrected(sql, rows, found))) continue
+    for (const head of found) if (head?.runId.startsWith(prefix) === true) heads.push(head)
     last = rows.at(-1)
     if (rows.length < wanted || heads.length === most) return heads
   }
+})
+
+/**
+ * Corrects deadlines in rows, which are unknown or old after a process of the version before stored a run. Returns
+ * whether any was wrong, so that its row has another place in the list.
+ */
+const corrected = Effect.fnUntraced(function* (
+  sql: SqlClient,
+  rows: ReadonlyArray<Place>,
+  heads: ReadonlyArray<RunHead | undefined>
+) {
+  let isCorrected = false
+  for (const [index, head] of heads.entries()) {
+    if (head === undefined || rows[index]?.due_at === deadlineOf(head)) continue
+    const changed = yield* sql`
+      UPDATE kernai_runs AS r SET due_at = ${deadlineOf(head)}
+      WHERE id = ${Key.make(head.runId)} AND ${stands(sql, head)} RETURNING run`
+    isCorrected ||= changed.length > 0
+  }
+  return isCorrected
 })
 
 const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
@@ -187,7 +207,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
   if (prefix !== "") where.push(sql.or(Key.rangesOf(prefix).map((range) => isWithin(sql, range))))
   if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
   if (roots === true) where.push(sql`parent IS NULL`)
-  if (order === "due") where.push(sql`due_at IS NOT NULL`)
+  if (order === "due") where.push(sql`due_at < ${Tables.noDeadline}`)
   if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
   if (unleased === true) where.push(sql`(expires_at IS NULL OR expires_at <= ${sql.literal(nowOf(sql))})`)
   const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
@@ -309,6 +329,10 @@ const Facts = Schema.fromJsonString(
     createdAt: Schema.Finite
   })
 )
+
+/** Returns the `due_at` in the row of a run. */
+export const deadlineOf = ({ status }: { readonly status: RunHead["status"] | Status }): number | null =>
+  status.type === "paused" || status.type === "waiting" ? (dueAt({ status }) ?? Tables.noDeadline) : null
 
 /** Encodes the fields of a head that never change. */
 export const facts = ({ agent, caller, createdAt, parentRunId, rootRunId, runId, version }: RunHead): string =>
