@@ -206,7 +206,7 @@ const matrix = (visit: Visit, folder: string) =>
     writeFileSync(join(files, "greets.ts"), scenario("greets", "Hello to you."))
     writeFileSync(join(files, "mutters.ts"), scenario("mutters", "Hm."))
     const models = ["-m", "script/whole", "-m", "script/chars"]
-    const places = ["--log", scenariosIn(folder), "--store", `sqlite:${storeIn(folder)}`]
+    const places = ["--log", scenariosIn(folder), "--create", "--store", `sqlite:${storeIn(folder)}`]
     node(["--conditions=kernai-source", "src/cli/main.ts", "scenario", "matrix", files, ...models, ...places], {
       cwd: root
     })

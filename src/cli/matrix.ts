@@ -18,6 +18,7 @@ import type { MatrixFlags } from "./commands/scenarioFlags.ts"
 import { Codes, failed, usage } from "./exit.ts"
 import { packageFolder } from "./packageFolder.ts"
 import { Screen } from "./screen.ts"
+import * as Store from "./storeFlag.ts"
 import { table } from "./table.ts"
 import * as Text from "./terminalText.ts"
 import { filesOf } from "./scenarioFiles.ts"
@@ -47,6 +48,7 @@ export const runMatrix = Effect.fnUntraced(function* (options: MatrixFlags) {
   const { color, log, model: models } = options
   const look = { columns: screen.columns, colors: color ?? screen.colors }
   const files = yield* filesOf(options.paths)
+  if (options.store !== undefined) yield* Store.openNamed({ store: options.store, create: options.create })
   const startedAt = yield* Clock.currentTimeMillis
   const columns = models.flatMap((model): ReadonlyArray<Column> =>
     (options.dialects ? Choices.dialects : [undefined]).map((dialect) => ({ model, dialect }))
@@ -111,7 +113,7 @@ const runPair = Effect.fnUntraced(function* (
   const startedAt = yield* Clock.currentTimeMillis
   const args = ["scenario", "run", file, "--model", model, "--log", log, "--json"]
   if (dialect !== undefined) args.push("--dialect", dialect)
-  if (store !== undefined) args.push("--store", store)
+  if (store !== undefined) args.push("--store", store, "--create")
   const ended = yield* spawn(args).pipe(
     Effect.timeoutOrElse({
       duration: `${timeout} seconds`,

@@ -17,7 +17,7 @@ export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags)
   const { json, log } = options
   const look = { columns: screen.columns, colors: options.color ?? screen.colors }
   const scenarios = yield* Effect.flatMap(filesOf(options.paths), (files) => Effect.forEach(files, open))
-  const stores = options.store === undefined ? undefined : yield* opened(options.store)
+  const stores = options.store === undefined ? undefined : yield* opened(options.store, options.create)
   const counts = { ok: 0, fail: 0, skipped: 0 }
   for (const scenario of scenarios.flat()) {
     const report = yield* Scenario.run(scenario, {
@@ -37,8 +37,8 @@ export const runScenarios = Effect.fnUntraced(function* (options: ScenarioFlags)
 }, Effect.scoped)
 
 /** Opens a store for all runs of the process. */
-const opened = Effect.fnUntraced(function* (text: string) {
-  const { media, runs } = yield* Store.openOrCreate(text)
+const opened = Effect.fnUntraced(function* (store: string, create: boolean) {
+  const { media, runs } = yield* Store.openNamed({ store, create })
   return Layer.succeedContext(yield* Layer.build(Layer.merge(runs, media)))
 })
 

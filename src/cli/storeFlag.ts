@@ -37,13 +37,16 @@ export const builtOf = Effect.fnUntraced(function* ({ media, runs }: Store) {
   }
 })
 
+const ofEnvironment = Effect.orElseSucceed(
+  Effect.suspend(() => Config.String("KERNAI_STORE")),
+  () => undefined
+)
+
 /** Returns a command to paste, with its store unless the environment names it, and without a password. */
 export const command = Effect.fnUntraced(function* (words: ReadonlyArray<string>, store: string) {
-  const usual = yield* Effect.orElseSucceed(
-    Effect.suspend(() => Config.String("KERNAI_STORE")),
-    () => undefined
-  )
-  return ["kernai", ...words, ...(usual === store ? [] : ["--store", withoutPassword(store)])].map(quoted).join(" ")
+  return ["kernai", ...words, ...((yield* ofEnvironment) === store ? [] : ["--store", withoutPassword(store)])]
+    .map(quoted)
+    .join(" ")
 })
 
 const withoutPassword = (store: string): string => {
@@ -58,24 +61,35 @@ const withoutPassword = (store: string): string => {
 const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)
 
 /** Opens an existing store. */
-export const openExisting = (text: string) => open(text, true)
+export const openExisting = (text: string) => open(text, "")
 
 /** Opens a store. A file and its folder are created on first use. */
-export const openOrCreate = (text: string) => open(text, false)
+export const openOrCreate = (text: string) => open(text)
 
+/**
+ * Opens the store of a command that stores runs. One that `--store` names must exist unless `--create` is given, since a
+ * misspelt name would look like an empty store. That of the environment and those in `.kernai`, where commands keep what
+ * has no other place, are created on first use.
+ */
+export const openNamed = Effect.fnUntraced(function* (given: { readonly store: string; readonly create: boolean }) {
+  const isUsual = given.store.startsWith(".kernai/") || given.store === (yield* ofEnvironment)
+  return yield* open(given.store, given.create || isUsual ? undefined : "; --create creates it")
+})
+
+/** Opens a store. With an advice it must exist; the advice is for those whose store does not. */
 const open = Effect.fnUntraced(function* (
   text: string,
-  mustExist: boolean
+  advice?: string
 ): Effect.fn.Return<Store, CommandFailed, Files> {
   const [, kind, place = ""] = /^(?:([a-z]{2,}):)?(.+)$/s.exec(text) ?? []
-  if (mustExist && isLocal(kind)) yield* checkExists(place)
+  if (advice !== undefined && isLocal(kind)) yield* checkExists(place, advice)
   switch (kind) {
     case undefined:
     case "sqlite": {
       const { layerSqlite } = yield* Effect.promise(() => import("../sql/SqlRunStore.ts"))
       const SqlMediaStore = yield* Effect.promise(() => import("../sql/SqlMediaStore.ts"))
       const services = yield* Effect.context<Files>()
-      const folder = mustExist ? Effect.void : Effect.provideContext(makeFolderOf(place), services)
+      const folder = advice !== undefined ? Effect.void : Effect.provideContext(makeFolderOf(place), services)
       const inFolder = <A, E>(layer: Layer.Layer<A, E>) => Layer.unwrap(Effect.as(folder, layer))
       return storeOf(inFolder(layerSqlite(place)), inFolder(SqlMediaStore.layerSqlite(place)))
     }
@@ -114,8 +128,8 @@ const makeFolderOf = Effect.fnUntraced(function* (file: string) {
   )
 })
 
-const checkExists = Effect.fnUntraced(function* (path: string) {
+const checkExists = Effect.fnUntraced(function* (path: string, advice: string) {
   const fs = yield* FileSystem.FileSystem
   const exists = yield* Effect.orElseSucceed(fs.exists(path), () => false)
-  if (!exists) return yield* usage(`there is no store at ${excerpt(path, 80)}`)
+  if (!exists) return yield* usage(`there is no store at ${excerpt(path, 80)}${advice}`)
 })

@@ -56,7 +56,7 @@ describe("an agent of a module", () => {
       const store = ["--store", join(place, "runs.db")]
       const script = ["--script", join(place, "script.json")]
       const agent = ["--agent", `${join(place, "agents.ts")}#support`]
-      const ran = yield* kernai(["run", "Greet Ada", "-y", "--json", ...agent, ...script, ...store])
+      const ran = yield* kernai(["run", "--create", "Greet Ada", "-y", "--json", ...agent, ...script, ...store])
       assert.strictEqual(ran.code, 0, ran.error)
       const { runId }: { readonly runId: string } = JSON.parse(ran.out)
       const shown = yield* kernai(["runs", "show", runId, ...store])
@@ -89,7 +89,7 @@ describe("an agent of a module", () => {
       const work = (...args: ReadonlyArray<string>) =>
         kernai(["worker", "--once", "-y", "--script", join(place, "script.json"), ...args, ...store])
       const submit = (name: string) =>
-        kernai(["run", "hello", "--detach", "--agent", `${join(place, "agents.ts")}#${name}`, ...store])
+        kernai(["run", "--create", "hello", "--detach", "--agent", `${join(place, "agents.ts")}#${name}`, ...store])
       yield* submit("echo")
       yield* submit("support")
       const module = join(place, "agents.ts")
@@ -117,7 +117,16 @@ describe("an agent of a module", () => {
           })
         )
       )
-      yield* kernai(["run", "hello", "--detach", "--agent", `${join(place, "agents.ts")}#support`, "--store", file])
+      yield* kernai([
+        "run",
+        "--create",
+        "hello",
+        "--detach",
+        "--agent",
+        `${join(place, "agents.ts")}#support`,
+        "--store",
+        file
+      ])
       const worked = yield* kernai(["worker", "--once", "--agent-name", "desk", ...flags])
       assert.strictEqual(worked.code, 1)
       const sentence = /the run belongs to the agent 'desk' of a program: name it by --agent/

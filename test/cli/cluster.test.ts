@@ -32,13 +32,13 @@ describe.skipIf(!Postgres.available)("kernai worker --cluster", () => {
       )
       const first = yield* runner
       yield* first.until("a runner of the cluster at 127.0.0.1:")
-      const one = (yield* kernai(["run", "go", "--detach", ...store])).out.trim()
+      const one = (yield* kernai(["run", "--create", "go", "--detach", ...store])).out.trim()
       yield* first.until(`${one}  completed\n`)
       const second = yield* runner
       yield* second.until("a runner of the cluster at 127.0.0.1:")
       first.kill("SIGTERM")
       assert.strictEqual((yield* first.ended).code, 130)
-      const two = (yield* kernai(["run", "go", "--detach", ...store])).out.trim()
+      const two = (yield* kernai(["run", "--create", "go", "--detach", ...store])).out.trim()
       yield* second.until(`${two}  completed\n`)
       const shown = yield* kernai(["runs", "show", two, "--store", `pg:${url}`])
       assert.include(shown.out, "status    completed")

@@ -35,7 +35,7 @@ describe("--code", () => {
   it.live("asks before each call of a stored run, which a worker continues and a replay repeats", () =>
     Effect.gen(function* () {
       const { agent, settings, store } = yield* place
-      const detached = yield* kernai(["run", "Pay", "--detach", "-q", ...store])
+      const detached = yield* kernai(["run", "--create", "Pay", "--detach", "-q", ...store])
       const id = detached.out.trim()
       const worker = ["worker", "--once", ...agent, ...store]
       for (const amount of [5, 7]) {
@@ -58,7 +58,7 @@ describe("--code", () => {
     Effect.gen(function* () {
       const { store } = yield* place
       assert.include((yield* kernai(["run", "--code"])).error, "--code needs --model")
-      const detached = yield* kernai(["run", "Pay", "--detach", "--code", ...store])
+      const detached = yield* kernai(["run", "--create", "Pay", "--detach", "--code", ...store])
       assert.include(detached.error, "--code is for 'kernai worker'")
     })
   )

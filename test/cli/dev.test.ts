@@ -57,7 +57,7 @@ describe("kernai dev", () => {
         const write = (name: string, text: string) => writeFileSync(join(place, name), text)
         write("agents.ts", agents("echo"))
         write("words.ts", `export const greeting: string = "Hello"\n`)
-        const dev = yield* start(["dev", "--store", "runs.db"], { cwd: place })
+        const dev = yield* start(["dev", "--create", "--store", "runs.db"], { cwd: place })
         yield* dev.until("serving echo")
         const address = /http\S+/.exec(dev.shown())?.[0] ?? ""
         const ask = yield* enter(address)

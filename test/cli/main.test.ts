@@ -31,7 +31,7 @@ describe("kernai", () => {
       const given = ["--script", script, "--store", `sqlite:${join(place, "runs.db")}`, "--skills-from", skills]
       const greet = '<block type="command" name="greet">{"name": "Ada"}</block>'
       writeFileSync(script, JSON.stringify([greet, '<block type="final">done</block>']))
-      const { code, error, out } = yield* call(["run", "Greet Ada", ...given])
+      const { code, error, out } = yield* call(["run", "--create", "Greet Ada", ...given])
       assert.strictEqual(code, 0, error)
       assert.match(error, /^ {2}skill {5}greet {2}.+ ms/m)
       assert.strictEqual(out, "done\n")

@@ -117,7 +117,9 @@ describe("kernai run --mcp", () => {
         )
         const store = ["--store", path.join(folder, "runs.db")]
         const environment = { ...env, XDG_DATA_HOME: folder }
-        const ran = yield* kernai(["run", "-a", agent, "--yes", ...store, "--json", "Echo"], { env: environment })
+        const ran = yield* kernai(["run", "--create", "-a", agent, "--yes", ...store, "--json", "Echo"], {
+          env: environment
+        })
         assert.strictEqual(ran.code, 0, ran.error)
         const { agent: name, runId, text } = JSON.parse(ran.out)
         assert.deepStrictEqual([name, text], ["clerk", "It says hello."])

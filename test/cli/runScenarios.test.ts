@@ -16,6 +16,7 @@ const catalogue = fileURLToPath(new URL("../../examples/scenarios", import.meta.
 const options: ScenarioFlags = {
   paths: [catalogue],
   store: undefined,
+  create: false,
   model: undefined,
   dialect: undefined,
   log: undefined,
@@ -236,6 +237,7 @@ describe("kernai scenario matrix", () => {
         const exit = yield* runMatrix({
           paths: [directory],
           store: undefined,
+          create: false,
           model: ["script/whole"],
           dialects: false,
           concurrency: 1,

@@ -82,7 +82,7 @@ describe("a stored run", () => {
     () =>
       Effect.gen(function* () {
         const folder = yield* place
-        const id = idOf(yield* callIn(folder, ["run", "Write to Oslo", ...sqlite, ...agent]))
+        const id = idOf(yield* callIn(folder, ["run", "--create", "Write to Oslo", ...sqlite, ...agent]))
         const cancelled = yield* kernai(["runs", "cancel", id, "--by", "Ada", "--reason", "no", ...sqliteOf(folder)])
         assert.strictEqual(cancelled.out, `cancelled  ${id}\n`)
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
@@ -113,7 +113,7 @@ describe("a stored run", () => {
     () =>
       Effect.gen(function* () {
         const folder = yield* place
-        const asked = yield* callIn(folder, ["run", "Write to Oslo", ...sqlite, ...agent])
+        const asked = yield* callIn(folder, ["run", "--create", "Write to Oslo", ...sqlite, ...agent])
         assert.strictEqual(asked.code, 3)
         const id = idOf(asked)
         const how = `  kernai runs approve ${id} --store sqlite:kept/runs.db\n`
@@ -200,7 +200,7 @@ describe("a stored run", () => {
     () =>
       Effect.gen(function* () {
         const folder = yield* place
-        const submitted = yield* kernai(["run", "Write to Oslo", "--detach", ...sqliteOf(folder)])
+        const submitted = yield* kernai(["run", "--create", "Write to Oslo", "--detach", ...sqliteOf(folder)])
         const id = submitted.out.trim()
         assert.match(id, /^run_[0-9a-f]+$/)
 
@@ -232,7 +232,7 @@ describe("a stored run", () => {
       const letters =
         command("send", { to: "Oslo" }) + command("send", { to: "Rome" }) + command("send", { to: "Bern" })
       writeFileSync(join(folder, "script.json"), JSON.stringify([letters, final("All done.")]))
-      const id = idOf(yield* kernai(["run", "Write", ...sqliteOf(folder), ...agentOf(folder)]))
+      const id = idOf(yield* kernai(["run", "--create", "Write", ...sqliteOf(folder), ...agentOf(folder)]))
       const approve = (...args: ReadonlyArray<string>) => kernai(["runs", "approve", id, ...args, ...sqliteOf(folder)])
       const input = ["--input", '{"to":"Nice"}']
       const next = (verb: string) => `kernai runs ${verb} ${id} --store ${sqliteOf(folder)[1]}\n`
@@ -254,8 +254,11 @@ describe("a stored run", () => {
       const folder = yield* place
       const detached = ["--detach", ...sqliteOf(folder)]
       const worker = ["worker", "--once", "--script", join(folder, "script.json"), ...sqliteOf(folder)]
-      assert.match((yield* kernai(["run", "Write to Oslo", "--quiet", ...detached])).out, /^run_\w+\n$/)
-      assert.match((yield* kernai(["run", "Write to Rome", "--json", ...detached])).out, /^\{"runId":"run_\w+"\}\n$/)
+      assert.match((yield* kernai(["run", "--create", "Write to Oslo", "--quiet", ...detached])).out, /^run_\w+\n$/)
+      assert.match(
+        (yield* kernai(["run", "--create", "Write to Rome", "--json", ...detached])).out,
+        /^\{"runId":"run_\w+"\}\n$/
+      )
       const failed = yield* kernai([...worker, "--max-steps", "1"])
       assert.strictEqual(failed.code, 1)
       assert.strictEqual(failed.error, "kernai: a run failed\n")
@@ -269,7 +272,7 @@ describe("a stored run", () => {
     Effect.gen(function* () {
       const folder = yield* place
       const script = ["--script", join(folder, "script.json")]
-      const ran = yield* kernai(["run", "Write to Oslo", "--yes", ...sqliteOf(folder), ...agentOf(folder)])
+      const ran = yield* kernai(["run", "--create", "Write to Oslo", "--yes", ...sqliteOf(folder), ...agentOf(folder)])
       const forked = idOf(yield* kernai(["runs", "fork", idOf(ran), "--revision", "1", ...sqliteOf(folder)]))
       const other = join(folder, "librarian.json")
       writeFileSync(other, JSON.stringify({ name: "librarian", system_prompt: "You lend books.", model: "scripted" }))
@@ -288,7 +291,7 @@ describe("a stored run", () => {
       Effect.gen(function* () {
         const folder = yield* place
         const files = ["--store", `file:${join(folder, "kept")}`]
-        const run = yield* kernai(["run", "Write to Oslo", "--yes", ...files, ...agentOf(folder)])
+        const run = yield* kernai(["run", "--create", "Write to Oslo", "--yes", ...files, ...agentOf(folder)])
         assert.strictEqual(run.code, 0)
         assert.strictEqual(traceOf(folder), "Oslo\n")
         const forked = yield* kernai(["runs", "fork", idOf(run), "--revision", "1", ...files])
@@ -320,7 +323,15 @@ describe("a stored run", () => {
           const folder = yield* place
           const store = ["--store", yield* where(folder)]
           sendPicture(folder)
-          const asked = yield* callIn(folder, ["run", "What is this?", "--image", "cat.png", ...store, ...agent])
+          const asked = yield* callIn(folder, [
+            "run",
+            "--create",
+            "What is this?",
+            "--image",
+            "cat.png",
+            ...store,
+            ...agent
+          ])
           assert.strictEqual(asked.code, 3, asked.error)
           const runId = idOf(asked)
           rmSync(join(folder, "cat.png"))
@@ -341,6 +352,7 @@ describe("a stored run", () => {
         sendPicture(folder)
         const asked = yield* kernai([
           "run",
+          "--create",
           "What is this?",
           "--root",
           folder,
@@ -366,6 +378,7 @@ describe("a stored run", () => {
 
         const detached = yield* kernai([
           "run",
+          "--create",
           "And this?",
           "--root",
           folder,
@@ -402,13 +415,13 @@ describe("a stored run", () => {
       ["--script", "none.json"],
       ["--max-steps", "3"]
     ].map((flags): readonly [args: ReadonlyArray<string>, reason: string] => [
-      ["run", "Hello", "--detach", "--store", "sqlite:runs.db", ...flags],
+      ["run", "--create", "Hello", "--detach", "--store", "sqlite:runs.db", ...flags],
       `${flags[0]} is for 'kernai worker'`
     ]),
     [["run", "--model", "ollama/x", "--store", "sqlite:runs.db"], "a question is missing"],
-    [["worker", "--store", "sqlite:runs.db"], "no model is named: give --model"],
+    [["worker", "--create", "--store", "sqlite:runs.db"], "no model is named: give --model"],
     [
-      ["worker", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent-name", "w.yaml"],
+      ["worker", "--create", "--store", "sqlite:runs.db", "--model", "ollama/x", "--agent-name", "w.yaml"],
       "--agent-name takes a name; --agent takes a file"
     ],
     [["chat"], "no model is named: give --model"],
@@ -419,7 +432,17 @@ describe("a stored run", () => {
       "--no-skills and --skills-from cannot be used together"
     ],
     [
-      ["worker", "--script", "none.json", "--no-skills", "--skills-from", "skills", "--store", "sqlite:runs.db"],
+      [
+        "worker",
+        "--create",
+        "--script",
+        "none.json",
+        "--no-skills",
+        "--skills-from",
+        "skills",
+        "--store",
+        "sqlite:runs.db"
+      ],
       "--no-skills and --skills-from cannot be used together"
     ],
     [["chat", "--script", "."], `${basename(process.cwd())} is `],
@@ -428,8 +451,8 @@ describe("a stored run", () => {
   ]
   const numbers = [
     ["runs", "list", "--store", "sqlite:runs.db", "--limit"],
-    ["worker", "--script", "none.json", "--store", "sqlite:runs.db", "--concurrency"],
-    ["worker", "--script", "none.json", "--store", "sqlite:runs.db", "--lease"],
+    ["worker", "--create", "--script", "none.json", "--store", "sqlite:runs.db", "--concurrency"],
+    ["worker", "--create", "--script", "none.json", "--store", "sqlite:runs.db", "--lease"],
     ["run", "Hello", "--script", "none.json", "--max-steps"],
     ["chat", "--script", "none.json", "--max-steps"],
     ["scenario", "matrix", ".", "--concurrency"],
@@ -461,8 +484,8 @@ describe("a stored run", () => {
       writeFileSync(join(folder, "script.json"), JSON.stringify(["Done."]))
       const store = ["--store", `file:${join(folder, "kept")}`]
       const agent = ["--script", join(folder, "script.json"), "--no-skills"]
-      const { runId } = JSON.parse((yield* kernai(["run", "Hello", "--json", ...store, ...agent])).out)
-      const seen = (yield* kernai(["run", "Hello ".repeat(50), ...store, ...agent])).progress.split("\n")
+      const { runId } = JSON.parse((yield* kernai(["run", "--create", "Hello", "--json", ...store, ...agent])).out)
+      const seen = (yield* kernai(["run", "--create", "Hello ".repeat(50), ...store, ...agent])).progress.split("\n")
       assert.match(seen.at(1) ?? "", /^question {2}Hello .{80,89}…$/)
       assert.match(seen.at(-3) ?? "", /^answer {2}1 turn, 0 calls, tokens not reported, [<\d.]+ m?s$/)
       const fork = idOf(yield* kernai(["runs", "fork", runId, "--revision", "3", ...store]))
@@ -479,7 +502,7 @@ describe("a stored run", () => {
         assert.include(beyond.error, "--revision is a number from 1 to 7, the revision of the run")
       }
       writeFileSync(join(folder, "script.json"), JSON.stringify([command("nobody"), final("Nobody is there.")]))
-      const missed = idOf(yield* kernai(["run", "Hello", ...store, ...agent.slice(0, 2)]))
+      const missed = idOf(yield* kernai(["run", "--create", "Hello", ...store, ...agent.slice(0, 2)]))
       const failed = yield* kernai(["runs", "show", missed, ...store])
       assert.match(failed.out, /^turn 1 .*\n {2}nobody {2}.*\n {4}\w+: .*nobody/m)
       const file = join(folder, "out.jsonl")
@@ -513,7 +536,9 @@ describe("a stored run", () => {
         const folder = yield* place
         const hostile = '<block type="command" name="send">{"to": "Oslo\u202e\u009b2J\\u001b[2J"}</block>'
         writeFileSync(join(folder, "script.json"), JSON.stringify([hostile]))
-        const id = idOf(yield* kernai(["run", "Write \u202e to Oslo", ...sqliteOf(folder), ...agentOf(folder)]))
+        const id = idOf(
+          yield* kernai(["run", "--create", "Write \u202e to Oslo", ...sqliteOf(folder), ...agentOf(folder)])
+        )
         for (const args of [
           ["show", id],
           ["show", id, "--json"],

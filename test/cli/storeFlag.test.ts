@@ -62,11 +62,55 @@ describe("kernai run --store", () => {
   it.live("stores a recorded conversation too, and creates the store", () =>
     Effect.gen(function* () {
       const store = ["--store", `sqlite:${join(yield* folder, "new", "runs.db")}`]
-      const ran = yield* kernai(["run", ...store])
+      const ran = yield* kernai(["run", "--create", ...store])
       assert.deepInclude(ran, { code: 0, error: "" })
       const runId = /^run {7}(run_\w+)$/m.exec(ran.progress)?.[1] ?? ""
       const shown = yield* kernai(["runs", "show", runId, ...store])
       assert.match(shown.out, /^status {4}completed/m)
+    })
+  )
+})
+
+describe("a store that does not exist", () => {
+  const missing = "misspelt.db"
+  const commands: ReadonlyArray<ReadonlyArray<string>> = [
+    ["run"],
+    ["run", "Hello", "--detach"],
+    ["run", "Hello", "--script", "examples/chat.json"],
+    ["chat", "--script", "examples/chat.json"],
+    ["dev", "examples/chat.ts"],
+    ["worker", "--once", "--script", "examples/chat.json"],
+    ["studio"],
+    ["acp", "--script", "examples/chat.json"],
+    ["scenario", "run", "examples/scenarios/01-triage.ts", "--no-logs"],
+    ["scenario", "matrix", "examples/scenarios/01-triage.ts"]
+  ]
+
+  for (const words of commands) {
+    it.live(`is refused by 'kernai ${words.join(" ")}' unless --create is given`, () =>
+      Effect.gen(function* () {
+        const { code, error } = yield* kernai([...words, "--store", missing])
+        assert.deepStrictEqual(
+          { code, error },
+          {
+            code: 2,
+            error: `kernai: there is no store at ${missing}; --create creates it\n`
+          }
+        )
+        assert.isFalse(existsSync(missing))
+      })
+    )
+  }
+
+  it.live("is created if the environment or the command names it, and not --store", () =>
+    Effect.gen(function* () {
+      const folder = yield* place
+      const file = join(folder, "new", "runs.db")
+      assert.strictEqual((yield* kernai(["run", "--quiet"], { env: { KERNAI_STORE: file } })).code, 0)
+      assert.isTrue(existsSync(file))
+      assert.strictEqual((yield* kernai(["run", "--quiet", "--store", file])).code, 0)
+      const usual = Store.openNamed({ store: ".kernai/none/chat.db", create: false })
+      assert.isTrue(Result.isSuccess(yield* Effect.result(Effect.provide(usual, NodeServices.layer))))
     })
   )
 })
@@ -77,7 +121,7 @@ describe("kernai runs replay", () => {
       const folder = yield* place
       const store = ["--store", join(folder, "runs.db")]
       const agent = ["--script", join(folder, "script.json"), "--no-skills", "--system", "You greet."]
-      const ran = yield* kernai(["run", "Hello", ...store, ...agent, "--json"])
+      const ran = yield* kernai(["run", "--create", "Hello", ...store, ...agent, "--json"])
       const id: string = JSON.parse(ran.out).runId
       const same = yield* kernai(["runs", "replay", id, ...store])
       assert.include(same.out, "no difference: ")

@@ -46,6 +46,7 @@ export const chatFlags: ChatFlags = {
   mcp: undefined,
   session: "default",
   store: ".kernai/chat.db",
+  create: true,
   system: undefined,
   skillsFrom: undefined,
   skills: undefined,

@@ -15,11 +15,11 @@ import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
 
 /** Serves until the editor leaves. */
-export const serve = Effect.fnUntraced(function* ({ store: place, workspace, ...flags }: AcpFlags) {
+export const serve = Effect.fnUntraced(function* ({ workspace, ...flags }: AcpFlags) {
   const ofWorkspace = flags.sandbox === true ? "--sandbox" : flags.plan === true ? "--plan" : undefined
   if (!workspace && ofWorkspace !== undefined) return yield* usage(`${ofWorkspace} needs --workspace`)
   const settings = yield* Settings.ofFlags(flags)
-  const store = yield* Store.builtOf(yield* Store.openOrCreate(place))
+  const store = yield* Store.builtOf(yield* Store.openNamed(flags))
   const settingsIn = (cwd: string) => (workspace ? { ...settings, workspace: cwd } : settings)
   const { agent } = yield* CliAgent.make(settingsIn("."), store, { maxSteps: 50 })
   const base = agent()

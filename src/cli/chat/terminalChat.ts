@@ -18,7 +18,7 @@ export const chat = Effect.fnUntraced(function* (input: ChatFlags) {
   if (!Session.isName(input.session)) return yield* usage(Session.nameRule)
   const newer = yield* Settings.ofFlags(input)
   const settings = Settings.over(Settings.ofRun(yield* lastOf(input)), newer)
-  const store = yield* Store.openOrCreate(input.store)
+  const store = yield* Store.openNamed(input)
   const { agent, kernel, rules } = yield* CliAgent.make(settings, store, { name: "chat", maxSteps: 20 })
   const base = agent()
   const chatting: Agent.Agent<unknown> = {

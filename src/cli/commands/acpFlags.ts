@@ -14,7 +14,8 @@ export const flags = {
   ).pipe(Flag.withAlias("w")),
   sandbox: Shared.optionalToggle("sandbox", "Run the commands of --workspace without network and other files (Linux)"),
   plan: Shared.optionalToggle("plan", "Begin sessions in plan mode, which changes nothing"),
-  store: Shared.storeFor("Where sessions are stored").pipe(Flag.withDefault(".kernai/acp.db"))
+  store: Shared.storeFor("Where sessions are stored").pipe(Flag.withDefault(".kernai/acp.db")),
+  create: Shared.create
 }
 
 export type AcpFlags = Shared.Values<typeof flags>

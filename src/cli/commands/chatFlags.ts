@@ -10,6 +10,7 @@ export const flags = {
     Flag.withDefault("default")
   ),
   store: Shared.storeFor("Where conversations are stored").pipe(Flag.withDefault(".kernai/chat.db")),
+  create: Shared.create,
   workspace: Shared.optionalText(
     "workspace",
     "folder",

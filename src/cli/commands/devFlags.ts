@@ -12,6 +12,7 @@ export const flags = {
   ),
   ...agent,
   store: Shared.storeFor("Where the runs are stored").pipe(Flag.withDefault(".kernai/dev.db")),
+  create: Shared.create,
   port: Shared.port,
   open: Shared.open,
   json: Shared.toggle("json", "Print the address as JSON")

@@ -57,6 +57,9 @@ export const storeFor = (purpose: string) =>
 /** The store of runs that a command shows or changes. */
 export const store = storeFor("Where the runs are stored")
 
+/** Creates the store that `--store` names. */
+export const create = toggle("create", "Create the store of --store if there is none")
+
 /** Prints JSON instead of text. */
 export const json = toggle("json", "Print JSON")
 

@@ -70,9 +70,9 @@ const play = Effect.fnUntraced(function* (input: RunFlags, form: Form) {
     Settings.firstOf(input, ["system", "skillsFrom", "skills", "code", "yes", "dialect"]) ??
     (input.image.length > 0 ? "--image" : undefined)
   if (idle !== undefined) return yield* usage(`${idle} needs --model: without a model the conversation is fixed`)
-  const { color, maxSteps, mcp, store } = input
+  const { color, create, maxSteps, mcp, store } = input
   const Store = yield* Effect.promise(() => import("../storeFlag.ts"))
-  const opened = store === undefined ? Store.memory : yield* Store.openOrCreate(store)
+  const opened = store === undefined ? Store.memory : yield* Store.openNamed({ store, create })
   if (mcp === undefined) {
     const { replay } = yield* Effect.promise(() => import("../replayModel.ts"))
     return yield* replay(yield* recordingOf(input), { form, color, maxSteps, store, opened })

@@ -8,6 +8,7 @@ export const flags = {
   ...Shared.agent,
   replay: Shared.optionalText("replay", "name", "Play this recorded conversation: a name of --list, or a file"),
   store: Shared.optional(Shared.storeFor("Where to store the run")),
+  create: Shared.create,
   detach: Shared.toggle("detach", "Only store the question, for 'kernai worker', and print its id"),
   list: Shared.toggle("list", "List the recorded conversations"),
   image: Shared.text("image", "file", "Send a picture with the question; repeatable").pipe(Flag.atLeast(0)),

@@ -64,6 +64,7 @@ export type ExportFlags = Shared.Values<typeof exportFlags>
 export const importFlags = {
   file: Argument.String("file").pipe(Argument.withDescription("A file that 'kernai runs export' wrote")),
   store,
+  create: Shared.create,
   json
 }
 

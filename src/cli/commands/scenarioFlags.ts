@@ -21,6 +21,7 @@ const store = Shared.optionalText(
 export const runFlags = {
   paths,
   store,
+  create: Shared.create,
   model: Shared.optionalText(
     "model",
     "model",
@@ -42,6 +43,7 @@ export type ScenarioFlags = Omit<Shared.Values<typeof runFlags>, "logs">
 export const matrixFlags = {
   paths,
   store,
+  create: Shared.create,
   model: Shared.text(
     "model",
     "model",

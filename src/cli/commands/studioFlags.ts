@@ -5,6 +5,7 @@ import * as Shared from "./flags.ts"
 
 export const flags = {
   store: Shared.optional(Shared.store),
+  create: Shared.create,
   ...Shared.agent,
   agentName: Shared.agentName,
   scenarios: Shared.optionalText(

@@ -6,6 +6,7 @@ import * as Shared from "./flags.ts"
 
 export const flags = {
   store: Shared.store,
+  create: Shared.create,
   ...Shared.agent,
   agentName: Shared.agentName,
   concurrency: Shared.positive("concurrency", "number", "Runs at once (1)").pipe(Flag.withDefault(1)),

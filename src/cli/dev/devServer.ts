@@ -24,7 +24,7 @@ import * as UserModules from "../userModules.ts"
 export const dev = Effect.fnUntraced(function* (input: DevFlags) {
   const screen = yield* Screen
   const settings = yield* Settings.ofFlags({ ...input, agent: input.agents ?? (yield* usualPlace) })
-  const store = yield* Store.builtOf(yield* Store.openOrCreate(input.store))
+  const store = yield* Store.builtOf(yield* Store.openNamed(input))
   const token = yield* random
   let served: Served | undefined
   while (true) {

@@ -23,7 +23,8 @@ export const ask = Effect.fnUntraced(function* (settings: Settings.Settings, opt
   const screen = yield* Screen
   const { form, question } = options
   const images = yield* readImages(options)
-  const store = options.store === undefined ? Store.memory : yield* Store.openOrCreate(options.store)
+  const store =
+    options.store === undefined ? Store.memory : yield* Store.openNamed({ ...options, store: options.store })
   const usual = { examples: options.examples ?? "general", ...(options.store === undefined ? { yes: true } : {}) }
   const { agent, kernel, model } = yield* CliAgent.make(settings, store, usual)
   const name = settings.model ?? (settings.script === undefined ? agent().name : "a scripted model")
@@ -48,7 +49,7 @@ export const submit = Effect.fnUntraced(function* (
 ) {
   const screen = yield* Screen
   const images = yield* readImages(options)
-  const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openOrCreate(options.store), {
+  const { agent, kernel } = yield* CliAgent.make(settings, yield* Store.openNamed(options), {
     unused: "later"
   })
   const submitted = Kernel.submit(agent(), [options.question, ...images], {

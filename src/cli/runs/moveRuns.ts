@@ -69,7 +69,7 @@ export const imported = Effect.fnUntraced(function* ({ file, json, ...options }:
   const name = Text.excerpt(file, 80)
   const text = yield* Effect.mapError(Read.text(fs, file, maxBytes), (refusal) => unreadable(name, refusal))
   const journals = yield* journalsIn(text, name)
-  const store = yield* Store.openOrCreate(options.store)
+  const store = yield* Store.openNamed(options)
   const roots = journals.flatMap(({ state }) => (state.parentRunId === undefined ? [state.runId] : []))
   if (roots.length === 0) return yield* usage(`${name} has no run that is not a task of another`)
   const stored = Effect.forEach(journals, ({ records, state }) => RunStore.use((runs) => runs.append(records, state)))

@@ -24,7 +24,7 @@ import * as Text from "../terminalText.ts"
  */
 export const work = Effect.fnUntraced(function* (flags: Settings.Settings, options: WorkerFlags) {
   const screen = yield* Screen
-  const store = yield* Store.openOrCreate(options.store)
+  const store = yield* Store.openNamed(options)
   const { agents, kernel } = yield* CliAgent.make(flags, store, { names: options.agentName })
   const names = agents.map(({ name }) => name)
   const write = (runId: string, text: string, tag: string) =>

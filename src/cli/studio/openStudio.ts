@@ -17,7 +17,7 @@ import { prepare, serveStudio } from "./serveStudio.ts"
 /** Prints the address of the studio, and serves it. */
 export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   const screen = yield* Screen
-  const opened = input.store === undefined ? Store.memory : yield* Store.openOrCreate(input.store)
+  const opened = input.store === undefined ? Store.memory : yield* Store.openNamed({ ...input, store: input.store })
   const store = yield* Store.builtOf(opened)
   const settings = yield* Settings.ofFlags(input)
   const isRunning = (settings.model ?? settings.script ?? settings.agent) !== undefined

@@ -117,7 +117,7 @@ const NoAgent = () => (
   <div class="empty">
     <h2>No agent to talk to</h2>
     <p>
-      <code>kernai studio --store runs.db --model ollama/llama3.1</code> offers one.
+      <code>kernai studio --create --store runs.db --model ollama/llama3.1</code> offers one.
     </p>
   </div>
 )

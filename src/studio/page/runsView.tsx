@@ -122,8 +122,8 @@ const Empty = () =>
     <div class="empty">
       <h2>No runs yet</h2>
       <p>
-        <code>kernai run --store runs.db "a question"</code> stores one. Without a key, start <code>kernai studio</code>{" "}
-        without a store: it plays a recorded run.
+        <code>kernai run --create --store runs.db "a question"</code> stores one. Without a key, start{" "}
+        <code>kernai studio</code> without a store: it plays a recorded run.
       </p>
     </div>
   ) : (

@@ -41,8 +41,8 @@ const NoReport = () => (
   <div class="empty">
     <h2>No scenarios yet</h2>
     <p>
-      <code>kernai scenario matrix scenarios/ --store sqlite:runs.db</code> runs a folder of scenarios and writes a
-      report, without any key if they have scripts.
+      <code>kernai scenario matrix scenarios/ --create --store sqlite:runs.db</code> runs a folder of scenarios and
+      writes a report, without any key if they have scripts.
     </p>
   </div>
 )

@@ -71,7 +71,7 @@ describe("a question to a model", () => {
         return { isSent: asked[0]?.body.includes(pixels), isWarned: progress.includes(warning) }
       })
       const image = ["--image", "dot.png"]
-      const store = ["--store", `sqlite:${root}/runs.db`]
+      const store = ["--create", "--store", `sqlite:${root}/runs.db`]
       assert.deepStrictEqual(yield* ask("anthropic/rocket", ...image), { isSent: false, isWarned: true })
       assert.deepStrictEqual(yield* ask("anthropic/rocket", ...image, ...store), { isSent: false, isWarned: true })
       assert.deepStrictEqual(yield* ask("anthropic/rocket"), { isSent: false, isWarned: false })

@@ -12,7 +12,17 @@ describe("kernai runs backup and restore", () => {
     const place = yield* folder
     const script = join(place, "script.json")
     fs.writeFileSync(script, JSON.stringify([plan(["a"]), final("Yes.")]))
-    const run = ["run", "Hello", "--script", script, "--no-skills", "--json", "--store", join(place, "runs.db")]
+    const run = [
+      "run",
+      "--create",
+      "Hello",
+      "--script",
+      script,
+      "--no-skills",
+      "--json",
+      "--store",
+      join(place, "runs.db")
+    ]
     const ids: ReadonlyArray<string> = yield* Effect.forEach([1, 2], () =>
       Effect.map(kernai(run), ({ out }) => JSON.parse(out).runId)
     )

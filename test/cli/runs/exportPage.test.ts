@@ -15,7 +15,7 @@ describe("kernai runs", () => {
       const script = join(place, "replies.json")
       writeFileSync(script, JSON.stringify([command("calculator", "1 + 1"), final("Two.")]))
       const store = ["--store", `sqlite:${join(place, "runs.db")}`]
-      yield* kernai(["run", "What is 1 + 1?", "--script", script, ...store, "--quiet"])
+      yield* kernai(["run", "--create", "What is 1 + 1?", "--script", script, ...store, "--quiet"])
       const id = JSON.parse((yield* kernai(["runs", "list", "--json", ...store])).out).runId
       const file = join(place, "run.html")
       const exported = yield* kernai(["runs", "export", id, file, "--html", ...store])
@@ -35,7 +35,7 @@ describe("kernai runs", () => {
       const script = join(place, "replies.json")
       writeFileSync(script, JSON.stringify([command("calculator", "1 + 1")]))
       const store = ["--store", `sqlite:${join(place, "runs.db")}`]
-      yield* kernai(["run", "What is 1 + 1?", "--script", script, "--max-steps", "1", ...store])
+      yield* kernai(["run", "--create", "What is 1 + 1?", "--script", script, "--max-steps", "1", ...store])
       const id = JSON.parse((yield* kernai(["runs", "list", "--json", ...store])).out).runId
       const shown = yield* kernai(["runs", "show", id, ...store])
       assert.include(shown.out, "cause     step limit, in the turn limit of the agent")

@@ -14,7 +14,16 @@ describe("kernai runs import", () => {
       const at = (name: string) => ["--store", join(place, name)]
       const script = join(place, "script.json")
       writeFileSync(script, JSON.stringify([plan(["a"]), final("Yes.")]))
-      const ran = yield* kernai(["run", "Hello", "--script", script, "--no-skills", "--json", ...at("a.db")])
+      const ran = yield* kernai([
+        "run",
+        "--create",
+        "Hello",
+        "--script",
+        script,
+        "--no-skills",
+        "--json",
+        ...at("a.db")
+      ])
       const id: string = JSON.parse(ran.out).runId
       const file = join(place, "run.jsonl")
       yield* kernai(["runs", "export", id, file, ...at("a.db")])
@@ -23,13 +32,13 @@ describe("kernai runs import", () => {
       assert.deepInclude(streamed, { out: readFileSync(file, "utf8"), progress: "", error: "" })
       assert.isFalse(existsSync("-"))
 
-      const imported = yield* kernai(["runs", "import", file, ...at("b.db")])
+      const imported = yield* kernai(["runs", "import", "--create", file, ...at("b.db")])
       assert.deepInclude(imported, { code: 0, out: `${id}\n`, error: "" })
       const show = (store: string) => Effect.map(kernai(["runs", "show", id, ...at(store)]), ({ out }) => out)
       assert.strictEqual(yield* show("b.db"), yield* show("a.db"))
       const listed = yield* kernai(["runs", "list", "--json", ...at("b.db")])
       assert.deepInclude(JSON.parse(listed.out), { runId: id, tasks: 1 })
-      const again = yield* kernai(["runs", "import", file, ...at("b.db"), "--json"])
+      const again = yield* kernai(["runs", "import", "--create", file, ...at("b.db"), "--json"])
       assert.deepStrictEqual(JSON.parse(again.out), { runs: [`${id}:t1/a`, id] })
 
       const resumed = yield* kernai(["runs", "resume", id, ...at("b.db")])
@@ -45,13 +54,13 @@ describe("kernai runs import", () => {
       const store = ["--store", join(place, "runs.db")]
       const script = join(place, "script.json")
       writeFileSync(script, JSON.stringify(["Yes."]))
-      const ran = yield* kernai(["run", "Hello", "--script", script, "--no-skills", "--json", ...store])
+      const ran = yield* kernai(["run", "--create", "Hello", "--script", script, "--no-skills", "--json", ...store])
       const id: string = JSON.parse(ran.out).runId
       const { out } = yield* kernai(["runs", "export", id, ...store])
       const file = join(place, "run.jsonl")
       const refused = Effect.fnUntraced(function* (text: string, reason: string) {
         writeFileSync(file, text)
-        const { code, error } = yield* kernai(["runs", "import", file, ...store])
+        const { code, error } = yield* kernai(["runs", "import", "--create", file, ...store])
         assert.strictEqual(code, 2, error)
         assert.include(error, reason)
       })
@@ -61,14 +70,14 @@ describe("kernai runs import", () => {
 
       writeFileSync(file, out.split("\n").slice(0, 2).join("\n"))
       const other = ["--store", join(place, "other.db")]
-      yield* kernai(["runs", "import", file, ...other])
+      yield* kernai(["runs", "import", "--create", file, ...other])
       writeFileSync(script, JSON.stringify(["No."]))
       yield* kernai(["runs", "resume", id, "--script", script, "--no-skills", ...other])
       writeFileSync(file, out)
-      const taken = yield* kernai(["runs", "import", file, ...other])
+      const taken = yield* kernai(["runs", "import", "--create", file, ...other])
       assert.deepInclude(taken, { code: 2, out: "" })
       assert.include(taken.error, id)
-      const missing = yield* kernai(["runs", "import", join(place, "none.jsonl"), ...store])
+      const missing = yield* kernai(["runs", "import", "--create", join(place, "none.jsonl"), ...store])
       assert.include(missing.error, "cannot be read (NotFound)")
     })
   )
