@@ -6,7 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
 import { statSync } from "node:fs"
-import { type ModuleHooks, registerHooks, type ResolveHookSync } from "node:module"
+import * as Module from "node:module"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
 import { usage } from "./exit.ts"
@@ -28,7 +28,7 @@ const extension = import.meta.url.endsWith(".ts") ? "ts" : "js"
  * Resolves `kernai` to this package, since a scenario must be created by the code that runs it, wherever its file is.
  * Marks other files with their edition, so that they are imported again.
  */
-const resolve: ResolveHookSync = (specifier, context, next) => {
+const resolve: Module.ResolveHookSync = (specifier, context, next) => {
   // Folders are lower-case; modules begin with a capital.
   const found = /^kernai(\/[a-z]+)?(\/[A-Z]\w*)?$/.exec(specifier)
   if (found === null) return marked(next(specifier, context))
@@ -36,12 +36,13 @@ const resolve: ResolveHookSync = (specifier, context, next) => {
   return { url: new URL(`..${folder}${module}.${extension}`, import.meta.url).href, shortCircuit: true }
 }
 
-let hooks: ModuleHooks | undefined
+let hooks: Module.ModuleHooks | undefined
 
 const load = (url: string) =>
   Effect.tryPromise({
     try: (): Promise<{ readonly [name: string]: unknown }> => {
-      hooks ??= registerHooks({ resolve })
+      // Bun has no hooks: files import the `kernai` that is installed beside them there.
+      hooks ??= Module.registerHooks?.({ resolve })
       return import(url)
     },
     catch: (error) => ({ message: error instanceof Error ? error.message : String(error) })
