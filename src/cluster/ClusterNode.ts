@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 
-import { layerDigest } from "@effect/platform-node/NodeCrypto"
 import { layerK8sHttpClient } from "@effect/platform-node/NodeClusterSocket"
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
 import * as NodeSocketServer from "@effect/platform-node/NodeSocketServer"
@@ -20,7 +19,6 @@ import * as Runners from "effect/cluster/Runners"
 import type { Sharding } from "effect/cluster/Sharding"
 import * as ShardingConfig from "effect/cluster/ShardingConfig"
 import * as SocketRunner from "effect/cluster/SocketRunner"
-import * as SqlMessageStorage from "effect/cluster/SqlMessageStorage"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -35,6 +33,7 @@ import { layerFor } from "../kit/layerFor.ts"
 import { NodeLimits } from "./internal/nodeLimits.ts"
 import * as ShardLocks from "./internal/shardLocks.ts"
 import * as SteadyClock from "./internal/steadyClock.ts"
+import * as TakenMessages from "./internal/takenMessages.ts"
 
 // ---------------------------------------------------------------- models
 
@@ -151,7 +150,7 @@ const runner = (options: Options): Layer.Layer<Sharding | MessageStorage, Socket
   return SocketRunner.layer
     .pipe(
       Layer.provide([server, protocol, healthy]),
-      Layer.provideMerge(messages),
+      Layer.provideMerge(TakenMessages.layer),
       Layer.provide([ShardLocks.layer, config, serialization])
     )
     .pipe(Layer.provide([config, serialization, steadyClock]), Layer.merge(Layer.succeed(NodeLimits, limits)))
@@ -161,7 +160,7 @@ const client = (options: ClientOptions): Layer.Layer<Sharding | MessageStorage, 
   const config = configOf(options, { runnerAddress: Option.none() })
   return SocketRunner.layerClientOnly.pipe(
     Layer.provide(protocol),
-    Layer.provideMerge(messages),
+    Layer.provideMerge(TakenMessages.layer),
     Layer.provide(ShardLocks.layer),
     Layer.provide([config, serialization, steadyClock])
   )
@@ -190,8 +189,6 @@ const configOf = (options: ClientOptions, own: Config): Layer.Layer<ShardingConf
     ...own
   })
 }
-
-const messages = Layer.provide(SqlMessageStorage.layer, layerDigest)
 
 /** Made anew for each node: a test may give one its own clock. */
 const steadyClock = Layer.fresh(SteadyClock.layer)
