@@ -19,7 +19,7 @@ const acquired = (...answers: ReadonlyArray<Answer>) =>
       ...memory,
       refresh: () => Effect.suspend(() => answers[asked++] ?? Effect.succeed(shards))
     })
-    const locks = KeptLocks.make(slow, { expiration: 10_000, interval: 3_000 })
+    const locks = yield* KeptLocks.make(slow, { expiration: 10_000, interval: 3_000 })
     assert.deepStrictEqual(yield* locks.acquire(address, shards), shards)
     yield* TestClock.adjust("3 seconds")
     const renew = Effect.forkChild(locks.refresh(address, shards), { startImmediately: true })

@@ -1,7 +1,7 @@
 /**
  * Keeps the shards of a runner whose renewal of their locks is late.
  *
- * A lock is a row that nobody else may take before it expires. Effect's sharding gives all shards up, and interrupts their
+ * Until a lock expires, no other runner may take its row. Yet Effect's sharding gives all shards up, and interrupts their
  * runs, when one renewal takes longer than the interval between two. So a renewal that is late, or fails, answers with the
  * locks that this process has proven and that last beyond the next renewal. The next one must succeed: without a proof
  * there is no second answer.
@@ -13,7 +13,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
-import { forkNow } from "../../kit/foreignCode.ts"
+import type * as Scope from "effect/Scope"
 import { monotonic } from "../../kit/time.ts"
 
 /** Milliseconds that a lock lasts, and that pass between two renewals. */
@@ -22,11 +22,12 @@ export interface LockTimes {
   readonly interval: number
 }
 
-/** Wraps the storage of locks. */
-export const make = (
+/** Wraps the storage of locks. Renewals that nobody waits for end with the scope. */
+export const make = Effect.fnUntraced(function* (
   storage: RunnerStorage["Service"],
   { expiration, interval }: LockTimes
-): Pick<RunnerStorage["Service"], "acquire" | "refresh"> => {
+): Effect.fn.Return<Pick<RunnerStorage["Service"], "acquire" | "refresh">, never, Scope.Scope> {
+  const scope = yield* Effect.scope
   /** When the locks were last asked for that the database then granted, by the monotonic clock. */
   const proven = new Map<string, number>()
   const now = Clock.clockWith((clock) => Effect.sync(() => monotonic(clock)))
@@ -51,14 +52,12 @@ export const make = (
         if (shards.length === 0 || !shards.every(lasts)) return renewed
         const isEarly = Effect.map(now, (later) => later < at + patience)
         // Not interrupted: a late answer proves the locks, too.
-        return forkNow(
-          Effect.retry(renewed, { schedule: Schedule.spaced("100 millis"), while: () => isEarly }),
-          (renewal) =>
-            Fiber.join(renewal).pipe(
-              Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(shards) }),
-              Effect.orElseSucceed(() => shards)
-            )
+        const renewal = Effect.retry(renewed, { schedule: Schedule.spaced("100 millis"), while: () => isEarly })
+        return Effect.forkIn(renewal, scope, { startImmediately: true }).pipe(
+          Effect.flatMap(Fiber.join),
+          Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.succeed(shards) }),
+          Effect.orElseSucceed(() => shards)
         )
       })
   }
-}
+})

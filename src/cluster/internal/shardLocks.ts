@@ -32,7 +32,7 @@ export const layer: Layer.Layer<RunnerStorage, never, SqlClient | ShardingConfig
   Effect.gen(function* () {
     const storage = yield* RunnerStorage
     const { shardLockExpiration, shardLockRefreshInterval } = yield* ShardingConfig
-    const kept = KeptLocks.make(storage, {
+    const kept = yield* KeptLocks.make(storage, {
       expiration: Duration.toMillis(shardLockExpiration),
       interval: Duration.toMillis(shardLockRefreshInterval)
     })

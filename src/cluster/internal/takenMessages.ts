@@ -17,7 +17,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { SqlClient } from "effect/sql/SqlClient"
 
-/** Returns a storage that resets shards until it succeeds or the scope closes, although nobody waits any more. */
+/** Returns a storage that repeats a reset until it succeeds or the scope closes, even if its caller gave up waiting. */
 export const make = (
   storage: MessageStorage["Service"]
 ): Effect.Effect<MessageStorage["Service"], never, Scope.Scope> =>
