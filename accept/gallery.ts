@@ -8,7 +8,7 @@ import type { Page } from "playwright-core"
 import { launch } from "../bench/chromium.ts"
 import { experiments } from "./faceEvaluate.ts"
 import { fill } from "./filledStore.ts"
-import { chatPictures, takeChats } from "./galleryChat.ts"
+import { chatPictures, takeChats, takeThemes } from "./galleryChat.ts"
 import { type Ids, type Office, officeQuestions, submitAll, withOffice } from "./gallerySite.ts"
 import { inFolder, root } from "./support.ts"
 
@@ -107,11 +107,7 @@ const take = async (): Promise<void> => {
           await page.evaluate(`location.hash = ${JSON.stringify(address(ids))}`)
           await page.waitForTimeout(400)
           await act?.(page)
-          for (const colorScheme of ["light", "dark"] as const) {
-            await page.emulateMedia({ colorScheme })
-            await page.waitForTimeout(600)
-            await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
-          }
+          await takeThemes(page, name, folder)
         }
         await page.setViewportSize({ width: 380, height: 760 })
         await page.emulateMedia({ colorScheme: "light" })

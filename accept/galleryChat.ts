@@ -26,16 +26,21 @@ const newConversation = async (page: Page) => {
   await page.locator(".exchange").first().waitFor({ state: "detached" })
 }
 
+/** Takes a screen in both themes. */
+export const takeThemes = async (page: Page, name: string, folder: string) => {
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.waitForTimeout(600)
+    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
+  }
+}
+
 /** Takes a chat in both themes, and on a phone. */
 const inThemes = async (page: Page, name: string, folder: string) => {
   // Toasts and the focus of the field are not of the picture.
   await page.locator(".toast").waitFor({ state: "detached" })
   await page.evaluate("document.activeElement?.blur()")
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme })
-    await page.waitForTimeout(400)
-    await page.screenshot({ path: join(folder, `${name}-${colorScheme}.png`) })
-  }
+  await takeThemes(page, name, folder)
   await page.setViewportSize({ width: 380, height: 760 })
   await page.emulateMedia({ colorScheme: "light" })
   await page.waitForTimeout(400)

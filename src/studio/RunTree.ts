@@ -48,7 +48,7 @@ export interface Line extends Readonly<Omit<Node, "bars">> {
 }
 
 /**
- * What is known of a run: its head, and the records of its journal, if they were read.
+ * The head of a run, with the records of its journal if they were read.
  *
  * @category models
  * @since 0.1.0

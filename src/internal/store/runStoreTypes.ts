@@ -309,8 +309,8 @@ export interface RunCount {
 }
 
 /**
- * What root runs of an agent used that started in a slot of the range, have ended, and took about as long. Runs that
- * ended without a reply are left out.
+ * The usage of an agent's root runs that started in one slot of the range, have ended, and took about equally long. Runs
+ * that ended without a reply are left out.
  *
  * @category models
  * @since 0.1.0

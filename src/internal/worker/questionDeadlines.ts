@@ -3,6 +3,7 @@
  * succeeds and the others find the run changed.
  */
 
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type {
@@ -57,8 +58,7 @@ export const polls = ({ consider, list }: Pick<Polling, "consider" | "list">, of
     for (let after: RunHead | undefined, isLast = false; !isLast;) {
       const now = yield* Clock.currentTimeMillis
       const heads = yield* list({ status: ["waiting"], roots: true, order: "due", limit: page, after })
-      const early = heads.find((head) => (answerBy(head) ?? 0) > now)
-      const late = early === undefined ? heads : heads.slice(0, heads.indexOf(early))
+      const [late, [early]] = Arr.span(heads, (head) => (answerBy(head) ?? 0) <= now)
       for (const head of late) isWhole = (yield* considered(head, now)) && isWhole
       if (early !== undefined) next = answerBy(early) ?? Infinity
       isLast = late.length < page

@@ -54,7 +54,7 @@ export interface Row {
   readonly format: number
   /** The fields of a new run that never change. */
   readonly origin?: Origin
-  /** What a root run used that ended. */
+  /** The usage of a root run that has ended. */
   readonly spent?: Spent
   /** The texts for searching the run, if they change. */
   readonly words?: string
@@ -79,7 +79,7 @@ export interface Origin {
   readonly chunks: ReadonlyArray<ChunkRow>
 }
 
-/** What a run used, of which the overview has the sums. */
+/** The usage of a run, which the overview sums. */
 export interface Spent {
   /** The key of the model of its last reply. */
   readonly model: string
