@@ -62,7 +62,9 @@ export const exportFlags = {
 export type ExportFlags = Shared.Values<typeof exportFlags>
 
 export const importFlags = {
-  file: Argument.String("file").pipe(Argument.withDescription("A file that 'kernai runs export' wrote")),
+  file: Argument.String("file").pipe(
+    Argument.withDescription("A file that 'kernai runs export' wrote, or - for the input")
+  ),
   store,
   create: Shared.create,
   json

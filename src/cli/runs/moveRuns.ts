@@ -7,6 +7,8 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
 import * as Read from "../../kit/files.ts"
 import { numberedLines } from "../../kit/text.ts"
 import * as RunCodec from "../../RunCodec.ts"
@@ -65,9 +67,8 @@ const maxBytes = 512 * 1024 * 1024
  */
 export const imported = Effect.fnUntraced(function* ({ file, json, ...options }: ImportFlags) {
   const screen = yield* Screen
-  const fs = yield* FileSystem.FileSystem
-  const name = Text.excerpt(file, 80)
-  const text = yield* Effect.mapError(Read.text(fs, file, maxBytes), (refusal) => unreadable(name, refusal))
+  const name = file === "-" ? "the input" : Text.excerpt(file, 80)
+  const text = yield* Effect.mapError(read(file), (refusal) => unreadable(name, refusal))
   const journals = yield* journalsIn(text, name)
   const store = yield* Store.openNamed(options)
   const roots = journals.flatMap(({ state }) => (state.parentRunId === undefined ? [state.runId] : []))
@@ -79,6 +80,20 @@ export const imported = Effect.fnUntraced(function* ({ file, json, ...options }:
   )
   if (json) return screen.out(`${Text.json({ runs: journals.map(({ state }) => state.runId) })}\n`)
   for (const id of roots) screen.out(`${Text.flat(id)}\n`)
+})
+
+const read = (file: string): Effect.Effect<string, Read.Refusal, FileSystem.FileSystem | Stdio.Stdio> =>
+  file === "-" ? readInput : FileSystem.FileSystem.use((fs) => Read.text(fs, file, maxBytes))
+
+/** Reads the input to its end, or until it is too large. */
+const readInput = Effect.gen(function* () {
+  const { stdin } = yield* Stdio.Stdio
+  let size = 0
+  const pieces = stdin.pipe(
+    Stream.tap(({ length }) => ((size += length) > maxBytes ? Effect.fail(Read.tooLarge(maxBytes)) : Effect.void)),
+    Stream.decodeText
+  )
+  return yield* Stream.mkString(pieces)
 })
 
 /**

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { final } from "../../support/blocks.ts"
 import { folder } from "../../support/folder.ts"
 import { plan } from "../../support/workflow.ts"
-import { kernai } from "../support.ts"
+import { call, kernai, start } from "../support.ts"
 
 describe("kernai runs import", () => {
   it.live("stores the runs of an export as they were, without the flags of the computer that ran them", () =>
@@ -45,6 +45,30 @@ describe("kernai runs import", () => {
       assert.include(resumed.error, "no model is named")
       const replayed = yield* kernai(["runs", "replay", id, "--no-skills", ...at("b.db")])
       assert.include(replayed.out, "no difference: ")
+    })
+  )
+
+  it.live("reads an export from its input, as another command writes it to its output", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const at = (name: string) => ["--store", join(place, name)]
+      const script = join(place, "script.json")
+      writeFileSync(script, JSON.stringify(["Grüße."]))
+      const run = ["run", "Hello", "--script", script, "--no-skills", "--json"]
+      const id: string = JSON.parse((yield* kernai([...run, "--create", ...at("a.db")])).out).runId
+      const { out } = yield* kernai(["runs", "export", id, "-", ...at("a.db")])
+
+      const importing = yield* start(["runs", "import", "-", "--create", ...at("b.db")])
+      const middle = out.indexOf("Gr") + 2
+      importing.type(out.slice(0, middle))
+      importing.type(out.slice(middle))
+      importing.end()
+      assert.deepInclude(yield* importing.ended, { code: 0, out: `${id}\n`, error: "" })
+      assert.include((yield* kernai(["runs", "show", id, ...at("b.db")])).out, "Grüße.")
+
+      const empty = yield* call(["runs", "import", "-", ...at("b.db")])
+      assert.deepInclude(empty, { code: 2, out: "" })
+      assert.include(empty.error, "the input has no run")
     })
   )
 
