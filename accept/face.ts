@@ -8,7 +8,8 @@
 import { readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
-import { launch, program } from "../bench/chromium.ts"
+import type { Browser } from "playwright-core"
+import { program } from "../bench/chromium.ts"
 import { axeLines } from "./faceAxe.ts"
 import { chatLines } from "./faceChat.ts"
 import { countLines } from "./faceCounts.ts"
@@ -22,6 +23,7 @@ import { runLines } from "./faceRun.ts"
 import { runsLines } from "./faceRuns.ts"
 import { pictures } from "./gallery.ts"
 import { withOffice } from "./gallerySite.ts"
+import { inOwnBrowsers } from "./studioBrowser.ts"
 import { atMost, existing, inFolder, type Line, root } from "./support.ts"
 
 const size = (): Line => {
@@ -47,27 +49,30 @@ const gallery = (): Line => {
 const only = process.env["KERNAI_FACE"]
 const wanted = (part: string) => only === undefined || only === part
 
-const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
-  const browser = await launch()
-  try {
-    return await inFolder((folder) =>
-      withOffice(folder, async (office) => [
-        ...(wanted("runs") ? await runsLines(browser, office) : []),
-        ...(wanted("run") ? await runLines(browser, office) : []),
-        ...(wanted("failures") ? await failureLines(browser, office) : []),
-        ...(wanted("operate") ? await operateLines(browser, office) : []),
-        ...(wanted("people") ? await peopleLines(browser, office) : []),
-        ...(wanted("evaluate") ? await evaluateLines(browser, office) : []),
-        ...(wanted("chat") ? await chatLines(browser, office) : []),
-        ...(wanted("phone") ? await phoneLines(browser, office) : []),
-        ...(wanted("guest") ? await guestLines(browser, office) : []),
-        ...(wanted("axe") ? await axeLines(browser, office) : [])
-      ])
+/** The walks over one office. */
+const walks = {
+  runs: runsLines,
+  run: runLines,
+  failures: failureLines,
+  operate: operateLines,
+  people: peopleLines,
+  evaluate: evaluateLines,
+  chat: chatLines,
+  phone: phoneLines,
+  guest: guestLines,
+  axe: axeLines
+} as const
+
+const inBrowser = (): Promise<ReadonlyArray<Line>> =>
+  inFolder((folder) =>
+    withOffice(folder, (office) =>
+      inOwnBrowsers(
+        Object.entries(walks).flatMap(([part, walk]) =>
+          wanted(part) ? (browser: Browser) => walk(browser, office) : []
+        )
+      )
     )
-  } finally {
-    await browser.close()
-  }
-}
+  )
 
 const proven = (): ReadonlyArray<Line> => [
   existing("colors, contrast and statuses follow one file of tokens", ["test/studio/design.test.ts"]),

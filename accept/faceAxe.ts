@@ -7,7 +7,7 @@ import { chatOf } from "./faceGuest.ts"
 import { enter } from "./faceRuns.ts"
 import { shots } from "./gallery.ts"
 import { idsOf, invoice, type Office } from "./gallerySite.ts"
-import { verdict } from "./studioBrowser.ts"
+import { newPage, verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
 
 interface Found {
@@ -62,8 +62,7 @@ const screens = (browser: Browser, office: Office) =>
 
 const visitor = (browser: Browser, office: Office) =>
   attempt("axe finds nothing serious and nothing moderate in the chat of a visitor", async () => {
-    const page = await browser.newPage()
-    page.setDefaultTimeout(60_000)
+    const page = await newPage(browser)
     const wrong = new Set<string>()
     const look = async (name: string) => {
       for (const { colorScheme, width } of looks) {

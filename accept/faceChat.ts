@@ -4,7 +4,7 @@ import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import { enter } from "./faceRuns.ts"
 import type { Office } from "./gallerySite.ts"
-import { picture, shots, verdict } from "./studioBrowser.ts"
+import { newPage, picture, shots, until, verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
 
 const openChat = async (browser: Browser, office: Office): Promise<Page> => {
@@ -21,10 +21,9 @@ const say = async (page: Page, text: string) => {
 
 /** Waits until the field for the message holds a text. */
 const holds = async (page: Page, text: string) => {
-  for (let tries = 0; (await page.getByLabel("Message").inputValue()) !== text; tries++) {
-    if (tries === 400) throw new Error(`the field does not hold: ${text}`)
-    await page.waitForTimeout(50)
-  }
+  const isThere = async () => (await page.getByLabel("Message").inputValue()) === text
+  await until(isThere)
+  if (!(await isThere())) throw new Error(`the field does not hold: ${text}`)
 }
 
 /** Counts the frames without a text, from the first frame with it on. */
@@ -196,7 +195,7 @@ const conversation = (browser: Browser, office: Office) =>
     const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Share" }).click()])
     const path = join(shots, "face-shared.html")
     await file.saveAs(path)
-    const shared = await browser.newPage()
+    const shared = await newPage(browser)
     await shared.goto(`file://${path}`)
     await shared.getByText("The seat is taken.").first().waitFor()
     await shared.close()

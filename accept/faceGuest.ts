@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
 import type { Office } from "./gallerySite.ts"
-import { shots, verdict } from "./studioBrowser.ts"
+import { newPage, shots, verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
 
 /** Returns the address of the chat of visitors. */
@@ -26,8 +26,7 @@ const shop = (chat: string): Promise<Server> =>
 const portOf = (server: Server): number => (server.address() as AddressInfo).port
 
 const watched = async (browser: Browser) => {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
-  page.setDefaultTimeout(60_000)
+  const page = await newPage(browser)
   const wrong: Array<string> = []
   page.on("pageerror", ({ message }) => wrong.push(message))
   page.on("console", (message) => {
@@ -82,8 +81,9 @@ const refused = (browser: Browser, office: Office) =>
     const server = await shop(chatOf(office))
     const { page } = await watched(browser)
     try {
+      const violation = page.waitForEvent("console", (message) => /frame-ancestors/.test(message.text()))
       await page.goto(`http://shop.localhost:${portOf(server)}/`)
-      await page.waitForTimeout(1_000)
+      await violation
       const count = await page.frameLocator("iframe").getByLabel("Message").count()
       return verdict(count === 0, `${count} fields for a message`)
     } finally {

@@ -2,13 +2,8 @@
 import type { Browser } from "playwright-core"
 import { enter } from "./faceRuns.ts"
 import type { Office } from "./gallerySite.ts"
-import { verdict } from "./studioBrowser.ts"
+import { until, verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
-
-const until = async (isDone: () => Promise<boolean>) => {
-  for (let tries = 0; tries < 600 && !(await isDone()); tries++)
-    await new Promise((resolve) => setTimeout(resolve, 100))
-}
 
 const twenty = (browser: Browser, office: Office) =>
   attempt("20 approvals take 40 keys, each with the question of its user, and no place is lost", async () => {

@@ -2,12 +2,11 @@
 import type { Browser, Page } from "playwright-core"
 import type { Office } from "./gallerySite.ts"
 import { officeQuestions, submitAll } from "./gallerySite.ts"
-import { verdict } from "./studioBrowser.ts"
+import { newPage, verdict } from "./studioBrowser.ts"
 import { attempt, type Line } from "./support.ts"
 
 export const enter = async (browser: Browser, office: Office): Promise<Page> => {
-  const page = await browser.newPage({ viewport: { width: 1440, height: 810 } })
-  page.setDefaultTimeout(60_000)
+  const page = await newPage(browser, { width: 1440, height: 810 })
   await page.goto(office.url)
   await page.getByRole("link", { name: "Runs" }).waitFor()
   return page

@@ -15,6 +15,7 @@ import {
 import { SqlMediaStore, SqlRunStore } from "../src/sql/index.ts"
 import { ChatPage, Studio } from "../src/studio/index.ts"
 import { MockProvider } from "../src/testing/index.ts"
+import { until } from "./studioBrowser.ts"
 import { serve, urlIn } from "./studioServer.ts"
 
 const command = (name: string, input: unknown) =>
@@ -201,11 +202,7 @@ export const submitAll = async (office: Office, questions: Readonly<Record<strin
     const head = await office.headOf(id)
     return head !== undefined && head.status.type !== "queued" && head.status.type !== "running"
   }
-  for (const id of Object.values(ids)) {
-    for (let tries = 0; tries < 200 && !(await isResting(id)); tries++) {
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  }
+  for (const id of Object.values(ids)) await until(() => isResting(id))
   return ids
 }
 

@@ -39,6 +39,14 @@ const linesOf = async (name: string): Promise<ReadonlyArray<Line>> => {
   return part()
 }
 
+// The driver of the browsers closes them at these signals, and every later line would say that its browser is gone.
+for (const signal of ["SIGHUP", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    console.error(`ended by ${signal}`)
+    process.exit(1)
+  })
+}
+
 const asked = process.argv.slice(2)
 const names = asked.length === 0 ? parts : asked
 const unknown = names.filter((name) => !parts.includes(name))

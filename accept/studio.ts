@@ -4,8 +4,9 @@
  *
  * `KERNAI_STUDIO=runs`, `code`, `people`, `reach` or `bench` runs only these lines.
  */
-import { launch, program } from "../bench/chromium.ts"
-import { shots } from "./studioBrowser.ts"
+import type { Browser } from "playwright-core"
+import { program } from "../bench/chromium.ts"
+import { inOwnBrowsers, shots } from "./studioBrowser.ts"
 import { codeLines } from "./studioCode.ts"
 import { questions, peopleLines } from "./studioPeople.ts"
 import { reachLines } from "./studioReach.ts"
@@ -22,22 +23,24 @@ const files = (): ReadonlyArray<Line> => [
 const only = process.env["KERNAI_STUDIO"]
 const wanted = (part: string) => only === undefined || only === part
 
+/** The walks over one studio. */
+const walks = { runs: runLines, code: codeLines, people: peopleLines, reach: reachLines } as const
+
 const inBrowser = async (): Promise<ReadonlyArray<Line>> => {
-  const browser = await launch()
-  try {
-    const lines = await inFolder((folder) =>
-      withSite(folder, async (site) => [
-        ...(wanted("runs") ? await runLines({ browser, site }) : []),
-        ...(wanted("code") ? await codeLines({ browser, site }) : []),
-        ...(wanted("people") ? await peopleLines({ browser, site }) : []),
-        ...(wanted("reach") ? await reachLines({ browser, site }, folder) : [])
-      ])
+  const lines = await inFolder((folder) =>
+    withSite(folder, (site) =>
+      inOwnBrowsers(
+        Object.entries(walks).flatMap(([part, walk]) =>
+          wanted(part) ? (browser: Browser) => walk({ browser, site }, folder) : []
+        )
+      )
     )
-    if (!wanted("people")) return lines
-    return [...lines, await inFolder((folder) => withSite(folder, (site) => questions({ browser, site })))]
-  } finally {
-    await browser.close()
-  }
+  )
+  if (!wanted("people")) return lines
+  const asked = await inFolder((folder) =>
+    withSite(folder, (site) => inOwnBrowsers([async (browser) => [await questions({ browser, site })]]))
+  )
+  return [...lines, ...asked]
 }
 
 export const studio = async (): Promise<ReadonlyArray<Line>> => {

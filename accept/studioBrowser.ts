@@ -3,7 +3,9 @@ import { mkdirSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Browser, Page } from "playwright-core"
+import { launch } from "../bench/chromium.ts"
 import type { Site } from "./studioSite.ts"
+import type { Line } from "./support.ts"
 
 /** The folder of the screenshots. */
 export const shots = process.env["KERNAI_SCREENSHOTS"] ?? join(tmpdir(), "kernai-studio")
@@ -14,9 +16,41 @@ export interface Visit {
   readonly site: Site
 }
 
+/** How long a walk waits for what never comes. How fast a page is, benchmarks say. */
+export const patience = 120_000
+
+type Walk = (browser: Browser) => Promise<ReadonlyArray<Line>>
+
+/** Walks in turn. Each has a browser of its own, so that none meets pages that an earlier one left open. */
+export const inOwnBrowsers = async (walks: ReadonlyArray<Walk>): Promise<ReadonlyArray<Line>> => {
+  const lines: Array<Line> = []
+  for (const walk of walks) {
+    const browser = await launch()
+    try {
+      lines.push(...(await walk(browser)))
+    } finally {
+      await browser.close()
+    }
+  }
+  return lines
+}
+
+/** Opens an empty page. */
+export const newPage = async (browser: Browser, viewport = { width: 1280, height: 800 }): Promise<Page> => {
+  const page = await browser.newPage({ viewport })
+  page.setDefaultTimeout(patience)
+  return page
+}
+
+/** Waits until a condition holds, or until patience is over. */
+export const until = async (holds: () => Promise<boolean> | boolean): Promise<void> => {
+  const end = performance.now() + patience
+  while (!(await holds()) && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50))
+}
+
 /** A page, opened with the token, and what went wrong in it. */
 export const open = async ({ browser, site }: Visit) => {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 } })
+  const page = await newPage(browser)
   const wrong: Array<string> = []
   page.on("pageerror", ({ message }) => wrong.push(message))
   page.on("console", (message) => {
@@ -25,7 +59,6 @@ export const open = async ({ browser, site }: Visit) => {
   page.on("request", (request) => {
     if (new URL(request.url()).hostname !== "127.0.0.1") wrong.push(`asks ${request.url()}`)
   })
-  page.setDefaultTimeout(20_000)
   await page.goto(site.url)
   await page.getByRole("link", { name: "Runs" }).waitFor()
   return { page, wrong }

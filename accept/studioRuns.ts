@@ -1,7 +1,7 @@
 /** Runs in the browser: live, failed, stopped, forked, and at every revision. */
 import { BlockParser, Message, RunState } from "../src/index.ts"
 import { seenParts } from "../src/kit/seenText.ts"
-import { atRest, completed, openRun, open, picture, place, shown, verdict, type Visit } from "./studioBrowser.ts"
+import { atRest, completed, openRun, open, picture, place, shown, until, verdict, type Visit } from "./studioBrowser.ts"
 import { corpus } from "./studioSite.ts"
 import { attempt, type Line } from "./support.ts"
 
@@ -117,14 +117,14 @@ const stop = (visit: Visit) =>
     const runId = await submit("Please delegate: hang")
     await openRun(first.page, runId)
     await first.page.locator(".node", { hasText: "helper" }).waitFor()
-    for (let tries = 0; tries < 100 && counts.processes.size === 0; tries++) await first.page.waitForTimeout(50)
+    await until(() => counts.processes.size > 0)
     await first.page.close()
     const { page, wrong } = await open(visit)
     await openRun(page, runId)
     const before = counts.processes.size
     await page.getByRole("button", { name: "Cancel" }).click()
     await page.locator(".heading.cancelled").waitFor()
-    for (let tries = 0; tries < 100 && counts.processes.size > 0; tries++) await page.waitForTimeout(50)
+    await until(() => counts.processes.size === 0)
     const states = await Promise.all([runId, ...(await below(runId))].map(stateOf))
     const statuses = states.map((state) => state?.status.type)
     await page.close()

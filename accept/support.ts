@@ -158,8 +158,15 @@ export const attempt = async (
   try {
     return { line, ...(await body()) }
   } catch (error) {
-    return { line, pass: false, figure: error instanceof Error ? (error.message.split("\n")[0] ?? "") : String(error) }
+    return { line, pass: false, figure: error instanceof Error ? reasonIn(error.message) : String(error) }
   }
+}
+
+/** The first line of a message, and what a browser waited for. */
+const reasonIn = (message: string): string => {
+  const [first = "", ...rest] = message.split("\n")
+  const waited = rest.find((line) => line.includes("waiting for"))
+  return waited === undefined ? first : `${first} ${waited.trim()}`
 }
 
 interface Row {

@@ -9,7 +9,7 @@ import type { Browser, Page } from "playwright-core"
 import { launch } from "./chromium.ts"
 import { bestFrame, bestKey, firstPaint, heap, longestFrame, scrollCpu, type Worst } from "./studioPage.ts"
 import * as Site from "./studioSite.ts"
-import { compare, ratioRow, type Row, row } from "./support.ts"
+import { compare, type Comparison, ratioRow, type Row, row } from "./support.ts"
 
 const list = ".body .rows"
 const first = `${list} .virtual`
@@ -77,15 +77,26 @@ const rowsOf = (id: string, events: string, figures: Figures, bars: Bars): Reado
   ]
 }
 
+/** Compares the lowest times of both sides, since what else runs on the machine only adds to a time. */
+const compareLowest = async (
+  ours: () => Promise<number>,
+  peer: () => Promise<number>,
+  rounds: number
+): Promise<Comparison> => {
+  const lowest = { ours: Infinity, peer: Infinity }
+  for (let round = 0; round < rounds; round++) {
+    lowest.ours = Math.min(lowest.ours, await ours())
+    lowest.peer = Math.min(lowest.peer, await peer())
+  }
+  return { ...lowest, ratio: lowest.ours / lowest.peer }
+}
+
 const opener = (page: Page, site: Site.Site, runId: string) => () =>
   firstPaint(page, `${site.origin}/#/runs/${runId}?tab=Events`, first)
 
 const ofShort = async (page: Page, site: Site.Site): Promise<ReadonlyArray<Row>> => {
   const ours = opener(page, site, Site.runs.short)
-  const empty = await compare(ours, () => firstPaint(page, `${site.origin}/#/questions`, ".empty"), {
-    warm: 1,
-    counted: 5
-  })
+  const empty = await compareLowest(ours, () => firstPaint(page, `${site.origin}/#/questions`, ".empty"), 8)
   const figures = await figuresOf(page, ours, 10_007)
   const all = () => firstPaint(page, site.allRows(Site.runs.short), first)
   const peer = await compare(ours, all, { warm: 0, counted: 2 })

@@ -46,9 +46,12 @@ const send = async (callId: string): Promise<void> => {
   if (!isSent) sent.value = new Map([...sent.value].filter(([id]) => id !== callId))
 }
 
-addEventListener("pagehide", () => {
-  for (const callId of made.value.keys()) void send(callId)
-})
+// A page that is closed has half a second for the last event, which a busy machine does not always give it.
+for (const leaving of ["beforeunload", "pagehide"]) {
+  addEventListener(leaving, () => {
+    for (const callId of made.value.keys()) void send(callId)
+  })
+}
 
 /** Returns a decision in a word. */
 export const wordOf = (decision: Decision): string => {

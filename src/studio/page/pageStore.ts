@@ -98,6 +98,8 @@ export const attempt = async (action: () => Promise<unknown>): Promise<boolean> 
 }
 
 export const questions = signal<ReadonlyArray<WaitingQuestion>>([])
+/** Whether the questions were read. Until then nobody can say that nothing waits. */
+export const hasQuestions = signal(false)
 
 /** The number of runs that wait for a person. */
 export const waiting = signal(0)
@@ -111,6 +113,7 @@ export const readQuestions = async (): Promise<void> => {
   if (turn !== asked) return
   batch(() => {
     questions.value = found
+    hasQuestions.value = true
     waiting.value = new Set(found.map(({ rootRunId }) => rootRunId)).size
   })
 }

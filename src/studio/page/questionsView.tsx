@@ -3,11 +3,12 @@
 import { useLayoutEffect } from "preact/hooks"
 import type { WaitingQuestion } from "../internal/studioData.ts"
 import { made } from "./decisions.ts"
-import { canChange, questions } from "./pageStore.ts"
+import { canChange, hasQuestions, questions } from "./pageStore.ts"
 import { person, setPerson } from "./person.ts"
 import { QuestionDetail } from "./questionDetail.tsx"
 import { QuestionQueue } from "./questionQueue.tsx"
 import { chosen, shown } from "./questionsStore.ts"
+import { Skeleton } from "./skeleton.tsx"
 import { Undo } from "./undo.tsx"
 
 export const QuestionsView = () => {
@@ -20,7 +21,8 @@ export const QuestionsView = () => {
         {canChange.value && <Signature />}
       </header>
       {questions.value.length > 0 && <QuestionQueue />}
-      {question === undefined ? <Nothing /> : <Chosen question={question} />}
+      {question !== undefined && <Chosen question={question} />}
+      {question === undefined && (hasQuestions.value ? <Nothing /> : <Skeleton label="reading what waits" />)}
     </section>
   )
 }

@@ -4,7 +4,7 @@
  */
 
 import { useSignal } from "@preact/signals"
-import { useEffect, useRef } from "preact/hooks"
+import { useLayoutEffect, useRef } from "preact/hooks"
 import { json } from "./format.ts"
 import { canChange, data } from "./pageStore.ts"
 import { isFields } from "./schemaForm.tsx"
@@ -31,7 +31,8 @@ export const UiFrame = ({ onMessage, server, structured, uri }: Props) => {
   const frame = useRef<HTMLIFrameElement>(null)
   const asked = useSignal<ReadonlyArray<Asked>>([])
   const height = useSignal(240)
-  useEffect(() => {
+  // A page that is loaded before the first frame is drawn sends its first messages before an effect runs.
+  useLayoutEffect(() => {
     const reply = (message: object) => frame.current?.contentWindow?.postMessage({ jsonrpc: "2.0", ...message }, "*")
     const listen = ({ data: message, source }: MessageEvent) => {
       // Only messages of this frame's window are accepted.
