@@ -1,17 +1,19 @@
 /**
- * Polls a store for runs without a live lease, page by page.
+ * Polls a store for runs that need somebody: runs without a live lease, and runs whose questions are late.
  *
- * Queries alternate between the next page of the oldest runs and the page of the newest. Thousands of runs that nobody
- * can continue therefore neither cost much nor hide a new run.
+ * Queries for unclaimed runs alternate between the next page of the oldest runs and the page of the newest. Thousands of
+ * runs that nobody can continue therefore neither cost much nor hide a new run.
  *
  * @since 0.1.0
  */
 
+import * as Arr from "effect/Array"
 import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
 import type { RunHead, RunStoreShape, StatusWord, StoreError } from "../RunStore.ts"
+import { answerBy } from "../internal/store/runStatus.ts"
 import { logIgnored } from "../kit/foreignCode.ts"
 
 /**
@@ -122,5 +124,38 @@ export const make = (status: ReadonlyArray<StatusWord>, polling: Polling): Pages
     restart
   }
 }
+
+/**
+ * Considers the waiting root runs whose questions are late, the earliest deadline first. Stops at the first one that has
+ * time left, so that it is one query however many runs wait. Returns the deadline of that run, and whether no page or run
+ * failed.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const late = Effect.fnUntraced(function* (
+  { consider, list, size = 100 }: Pick<Polling, "consider" | "list" | "size">,
+  /** Milliseconds for which a question may be late before its run is considered. */
+  grace = 0
+): Effect.fn.Return<{ readonly next: number; readonly isWhole: boolean }> {
+  let next = Infinity
+  let isWhole = true
+  const notRead = (cause: Cause.Cause<unknown>) =>
+    Effect.suspend(() => {
+      isWhole = false
+      return Effect.as(notPolled(cause), undefined)
+    })
+  for (let after: RunHead | undefined, isLast = false; !isLast;) {
+    const now = yield* Clock.currentTimeMillis
+    const filter = { status: ["waiting"], roots: true, order: "due", limit: size, after } as const
+    const heads = yield* Effect.catchCause(list(filter), notRead)
+    const [due, [early]] = Arr.span(heads ?? [], (head) => (answerBy(head) ?? 0) <= now - grace)
+    for (const head of due) yield* Effect.catchCause(consider(head, now), notRead)
+    if (early !== undefined) next = answerBy(early) ?? Infinity
+    isLast = due.length < size
+    after = due.at(-1)
+  }
+  return { next, isWhole }
+})
 
 const notPolled = logIgnored("a worker could not poll for runs")

@@ -277,6 +277,30 @@ describe("ClusterKernel", () => {
     }).pipe(onOneMachine)
   )
 
+  it.effect("reads no runs that wait for a person without a deadline", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      let read = 0
+      const noting: RunStore.RunStoreShape = {
+        ...store,
+        list: (filter) =>
+          Effect.tap(store.list(filter), (heads) =>
+            Effect.sync(() => void (read += filter?.status?.includes("waiting") === true ? heads.length : 0))
+          )
+      }
+      const asks = Policy.layer(() => Effect.succeed(Policy.confirm("it costs")))
+      yield* Effect.provide(runner(noting), asks)
+      const here = yield* client(store)
+      const ids = Array.from({ length: 20 }, (_, number) => `r${number}`)
+      yield* Effect.forEach(ids, (runId) => Kernel.submit(clerk, "pay eva", { runId })).pipe(
+        Effect.provideContext(here)
+      )
+      yield* TestClock.adjust("2 minutes")
+      assert.lengthOf(yield* store.list({ status: ["waiting"] }), ids.length)
+      assert.strictEqual(read, 0)
+    }).pipe(onOneMachine)
+  )
+
   it.effect("starts one run at each scheduled time when two processes have the schedule", () =>
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory

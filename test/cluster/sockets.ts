@@ -23,8 +23,8 @@ const kernelIn = (database: Postgres.Database, setting?: Setting) =>
 
 interface Options extends Partial<ClusterNode.Options>, Partial<ClusterKernel.Options> {}
 
-/** The processes of a cluster on a database of their own. */
-export const cluster = Effect.map(Postgres.database, (database) => ({
+/** The processes of a cluster on a database. */
+export const clusterOn = (database: Postgres.Database) => ({
   runner: Effect.fnUntraced(function* (setting?: Setting, options: Options = {}) {
     const node = ClusterNode.layer({ host: "127.0.0.1", port: yield* freePort, joinDelay: 0, ...options })
     const runner = ClusterKernel.layer({ agents: [clerk], ...options }).pipe(
@@ -41,7 +41,10 @@ export const cluster = Effect.map(Postgres.database, (database) => ({
       )
     )
   )
-}))
+})
+
+/** The processes of a cluster on a database of their own. */
+export const cluster = Effect.map(Postgres.database, clusterOn)
 
 /** Waits until something is true. */
 export const until = <E, R>(isTrue: Effect.Effect<boolean, E, R>) =>

@@ -10,7 +10,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as PrimaryKey from "effect/PrimaryKey"
-import { answerBy } from "../../RunDriver.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 import * as Pages from "../../store-kit/RunPages.ts"
 import { Drive } from "../RunEntity.ts"
@@ -58,16 +57,13 @@ export const layer = ({ interval, isPlaced, messages, messenger: { send }, shard
     consider: (head, now) => (Math.abs(now - head.updatedAt) > millis ? sent(head) : Effect.void)
   })
   // The message for the deadline of a question may be lost, too.
-  const late = Pages.make(["waiting"], {
-    ...polling,
-    consider: (head, now) => ((answerBy(head) ?? Infinity) < now - millis ? sent(head) : Effect.void)
-  })
+  const late = Pages.late({ list: store.list, consider: sent }, millis)
   const often = Duration.min(interval, Duration.seconds(2))
   const forget = Effect.sync(() => resentRuns.clear())
   const both = Effect.all(
     [
       Effect.forever(Effect.andThen(queued.next, Effect.sleep(often))),
-      Effect.forever(Effect.all([lost.all, late.next, forget, Effect.sleep(interval)], { discard: true }))
+      Effect.forever(Effect.all([lost.all, late, forget, Effect.sleep(interval)], { discard: true }))
     ],
     { concurrency: "unbounded", discard: true }
   )

@@ -3,7 +3,6 @@
  * succeeds and the others find the run changed.
  */
 
-import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type {
@@ -16,11 +15,9 @@ import type {
   StoreError
 } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
-import { logIgnored } from "../../kit/foreignCode.ts"
-import type { Polling } from "../../store-kit/RunPages.ts"
+import * as Pages from "../../store-kit/RunPages.ts"
 import { declined } from "../kernel/answers.ts"
 import { allQuestions, answer } from "../kernel/queue.ts"
-import { answerBy } from "../store/runStatus.ts"
 import type { Polls } from "./restingPolls.ts"
 
 /**
@@ -41,41 +38,15 @@ export const declineLate = Effect.fnUntraced(function* (
   return true
 })
 
-/**
- * Creates polls for runs whose questions are late. A poll reads waiting runs in the order of their deadlines and stops at
- * the first one that has time left, so that it is one query however many runs wait.
- */
-export const polls = ({ consider, list }: Pick<Polling, "consider" | "list">, often: Polls["often"]): Polls => {
+/** Creates polls for runs whose questions are late. Between them, only the next deadline needs one. */
+export const polls = (polling: Pick<Pages.Polling, "consider" | "list">, often: Polls["often"]): Polls => {
   let next = Infinity
-  const considered = (head: RunHead, now: number) =>
-    Effect.matchCauseEffect(consider(head, now), {
-      onFailure: (cause) => Effect.as(notPolled(cause), false),
-      onSuccess: () => Effect.succeed(true)
-    })
-  const poll = Effect.gen(function* () {
-    next = Infinity
-    let isWhole = true
-    for (let after: RunHead | undefined, isLast = false; !isLast;) {
-      const now = yield* Clock.currentTimeMillis
-      const heads = yield* list({ status: ["waiting"], roots: true, order: "due", limit: page, after })
-      const [late, [early]] = Arr.span(heads, (head) => (answerBy(head) ?? 0) <= now)
-      for (const head of late) isWhole = (yield* considered(head, now)) && isWhole
-      if (early !== undefined) next = answerBy(early) ?? Infinity
-      isLast = late.length < page
-      after = late.at(-1)
-    }
-    return isWhole
-  })
   return {
-    poll: Effect.catchCause(poll, (cause) => Effect.as(notPolled(cause), false)),
-    restart: () => {},
-    isBusy: Effect.succeed(false),
+    poll: Effect.map(Pages.late(polling), (polled) => {
+      next = polled.next
+      return polled.isWhole
+    }),
     often,
     left: Effect.map(Clock.currentTimeMillis, (now) => Math.max(0, next - now))
   }
 }
-
-/** Number of runs that a query returns. */
-const page = 100
-
-const notPolled = logIgnored("a worker could not poll for late questions")

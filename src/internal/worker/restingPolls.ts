@@ -9,12 +9,12 @@ import type { Changes } from "../store/runStoreTypes.ts"
 
 /** What is polled, and how often. */
 export interface Polls {
-  /** Begins a pass over the whole store with the next poll. Synchronous. */
-  readonly restart: () => void
+  /** Begins a pass over the whole store with the next poll. Synchronous. Default: each poll is a pass. */
+  readonly restart?: (() => void) | undefined
   /** Polls once. Returns whether it ended a pass in which nothing failed. */
   readonly poll: Effect.Effect<boolean>
-  /** Returns whether something may need a poll that no change of the store announces. */
-  readonly isBusy: Effect.Effect<boolean>
+  /** Returns whether something may need a poll that no change of the store announces. Default: nothing does. */
+  readonly isBusy?: Effect.Effect<boolean> | undefined
   /** The time between two polls. */
   readonly often: Duration.Input
   /** Returns the milliseconds until a poll is needed, even if nothing changes. Default: it is not. */
@@ -26,7 +26,7 @@ export interface Polls {
  * now and then for changes that were not announced. Without `changes` it never rests.
  */
 export const repeat = Effect.fnUntraced(function* (
-  { isBusy, left = Effect.succeed(Infinity), often, poll, restart }: Polls,
+  { isBusy = Effect.succeed(false), left = Effect.succeed(Infinity), often, poll, restart }: Polls,
   changes: Changes | undefined
 ): Effect.fn.Return<never> {
   const sleep = (longest: Duration.Input) =>
@@ -35,7 +35,7 @@ export const repeat = Effect.fnUntraced(function* (
   for (;;) {
     // Waits from before the pass, so that no change during the pass is missed.
     const changed = yield* Effect.forkChild(changes.next, { startImmediately: true })
-    restart()
+    restart?.()
     for (let isWhole = false; !isWhole || (yield* isBusy);) {
       isWhole = yield* poll
       yield* sleep(often)
