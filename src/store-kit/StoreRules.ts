@@ -216,9 +216,24 @@ export const journalHeadOf = (state: RunState): JournalHead => ({
   revision: state.revision,
   status: state.status,
   turns: turnCount(state),
+  model: modelOf(state),
   createdAt: state.createdAt,
   updatedAt: state.updatedAt
 })
+
+/**
+ * Returns the model of the last reply of a root run that has ended. A copy of an ended run has none: it used no model.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const modelOf = (state: RunState): string | undefined => {
+  const { currentTurn, forkedFrom, parentRunId, revision, status, turns } = state
+  if (parentRunId !== undefined || status.type === "running" || status.type === "paused") return undefined
+  if (revision === forkedFrom?.revision) return undefined
+  const replied = currentTurn?.message === undefined ? turns.at(-1) : currentTurn
+  return replied?.message === undefined ? undefined : replied.model
+}
 
 /**
  * Returns the head of a state and a lease.
@@ -297,6 +312,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   selects(filter, head.status) &&
   (filter.agent === undefined || filter.agent === head.agent) &&
   (filter.caller === undefined || filter.caller === head.caller?.id) &&
+  (filter.model === undefined || filter.model === head.model) &&
   isSelected(head.caller, filter) &&
   (filter.prefix === undefined || head.runId.startsWith(filter.prefix)) &&
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&

@@ -17,6 +17,7 @@ import { claims } from "./internal/runStore/claims.ts"
 import { counts } from "./internal/runStore/counts.ts"
 import { groups, journals } from "./internal/runStore/journals.ts"
 import { heads } from "./internal/runStore/headChecks.ts"
+import { selections } from "./internal/runStore/selections.ts"
 import { histories } from "./internal/runStore/histories.ts"
 import { notes } from "./internal/runStore/notes.ts"
 import { values } from "./internal/runStore/values.ts"
@@ -49,10 +50,12 @@ export interface Check<out E, out R> {
 export const checks = <E, R>(
   open: Effect.Effect<RunStore.RunStoreShape, E, R>
 ): ReadonlyArray<Check<E, Exclude<R, Scope.Scope>>> =>
-  [...journals, ...groups, ...claims, ...heads, ...values, ...histories, ...notes, ...counts].map(({ body, name }) => ({
-    name,
-    run: Effect.provideService(onTwo(Effect.flatMap(open, tidy), body), Clock.Clock, Clock.Clock.defaultValue())
-  }))
+  [...journals, ...groups, ...claims, ...heads, ...selections, ...values, ...histories, ...notes, ...counts].map(
+    ({ body, name }) => ({
+      name,
+      run: Effect.provideService(onTwo(Effect.flatMap(open, tidy), body), Clock.Clock, Clock.Clock.defaultValue())
+    })
+  )
 
 /** Removes the runs of a check when it ends, so that it can be run again on the same database. */
 const tidy = (store: RunStore.RunStoreShape): Effect.Effect<RunStore.RunStoreShape, never, Scope.Scope> => {

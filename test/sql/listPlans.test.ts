@@ -51,6 +51,18 @@ describe("SqlRunStore on SQLite", () => {
     })
   )
 
+  it.effect("lists the runs of a model by walking an index, and sorts those of an instant", () =>
+    Effect.gen(function* () {
+      const planOf = yield* stored
+      const steps = yield* planOf({ roots: true, limit: 100, model: "model", after })
+      assert.match(steps[0] ?? "", /kernai_runs_model \(model=\? AND created_at<\?\)/)
+      assert.deepStrictEqual(
+        steps.filter((step) => step.includes("TEMP B-TREE")),
+        ["USE TEMP B-TREE FOR LAST TERM OF ORDER BY"]
+      )
+    })
+  )
+
   const lists = [
     ["newest first", failed, "(agent=? AND status=?)"],
     ["on a later page", { ...failed, after }, "(agent=? AND status=? AND created_at<?)"],

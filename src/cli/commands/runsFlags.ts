@@ -36,6 +36,7 @@ export const listFlags = {
   store,
   status: status.pipe(Flag.withDescription("Only runs with this status"), Shared.optional),
   agentName,
+  model: Shared.optionalText("model", "name", "Only runs that ended with a reply of this model"),
   ...ofCaller,
   search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
   limit: Shared.positive("limit", "number", "How many (20)").pipe(Flag.withDefault(20)),

@@ -28,7 +28,7 @@ interface Listed extends Runs.RunHead {
 
 /** Lists the root runs, newest first. */
 export const list = Effect.fnUntraced(function* (options: ListFlags) {
-  const { agentName, labels, limit, search, status, tenant } = options
+  const { agentName, labels, limit, model, search, status, tenant } = options
   const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
   yield* Effect.gen(function* () {
@@ -39,6 +39,7 @@ export const list = Effect.fnUntraced(function* (options: ListFlags) {
       limit: limit + 1,
       search,
       agent: agentName,
+      model,
       tenant,
       labels,
       status: status === undefined ? undefined : [status],
@@ -118,7 +119,7 @@ export const ageOf = (milliseconds: number): string => {
 
 /** Returns the command for the next page. */
 const words = (
-  { agentName, labels, limit, search, status, tenant }: ListFlags,
+  { agentName, labels, limit, model, search, status, tenant }: ListFlags,
   after: string
 ): ReadonlyArray<string> => [
   "runs",
@@ -128,6 +129,7 @@ const words = (
   "--limit",
   String(limit),
   ...(agentName === undefined ? [] : ["--agent-name", agentName]),
+  ...(model === undefined ? [] : ["--model", model]),
   ...(tenant === undefined ? [] : ["--tenant", tenant]),
   ...Object.entries(labels).flatMap(([name, text]) => ["--label", `${name}=${text}`]),
   ...(search === undefined ? [] : ["--search", search]),

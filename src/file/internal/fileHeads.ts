@@ -49,7 +49,7 @@ export const make = (
       const written = yield* Head.read(files, path)
       file = yield* Log.look(files, `${path}.jsonl`)
       if (file.size === 0) return undefined
-      head = written?.bytes === file.size ? written.head : undefined
+      head = written?.bytes === file.size && !written.isOlder ? written.head : undefined
     }
     if (head === undefined) {
       const state = yield* fold(name)

@@ -29,6 +29,8 @@ const headFormat = 2
 export interface KeptHead {
   readonly head: JournalHead
   readonly bytes: number
+  /** Whether an older version wrote it, which does not know the model. */
+  readonly isOlder: boolean
 }
 
 /** Reads a head. */
@@ -42,8 +44,16 @@ export const read = Effect.fnUntraced(function* (
   if (kept === undefined) return undefined
   const status = Result.getOrUndefined(RunCodec.decodeStatus(JSON.stringify(kept.status)))
   if (status === undefined) return undefined
-  const { bytes, caller, format: _, parentRunId, version, ...rest } = kept
-  return { head: { ...rest, status, version, caller, parentRunId: parentRunId ?? undefined }, bytes }
+  const { bytes, caller, format: _, model, parentRunId, version, ...rest } = kept
+  const head = {
+    ...rest,
+    status,
+    version,
+    caller,
+    parentRunId: parentRunId ?? undefined,
+    model: model ?? undefined
+  }
+  return { head, bytes, isOlder: model === undefined }
 })
 
 /** Replaces a head as a whole. */
@@ -53,9 +63,9 @@ export const write = (
   head: JournalHead,
   bytes: number
 ): Effect.Effect<void, PlatformError> => {
-  const { parentRunId, ...rest } = head
+  const { model = null, parentRunId = null, ...rest } = head
   const text = Storable.seal(
-    JSON.stringify({ format: headFormat, ...rest, parentRunId: parentRunId ?? null, bytes }, undefined, 2) + "\n"
+    JSON.stringify({ format: headFormat, ...rest, parentRunId, model, bytes }, undefined, 2) + "\n"
   )
   return Effect.acquireUseRelease(
     Effect.succeed(`${path}.${randomUUID()}.tmp`),
@@ -126,6 +136,7 @@ const decode = Schema.decodeUnknownResult(
       revision: Schema.Natural,
       status: Schema.Unknown,
       turns: Schema.Natural,
+      model: Schema.optionalKey(Schema.NullOr(Schema.String)),
       createdAt: Schema.Finite,
       updatedAt: Schema.Finite,
       bytes: Schema.Natural

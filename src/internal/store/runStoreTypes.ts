@@ -116,6 +116,8 @@ export interface RunHead {
   readonly revision: number
   readonly status: RunStatus
   readonly turns: number
+  /** The model of the last reply. Only a root run that has ended has one. */
+  readonly model?: string | undefined
   readonly createdAt: number
   readonly updatedAt: number
   /**
@@ -145,6 +147,8 @@ export interface RunFilter extends Selection {
   readonly agent?: string | undefined
   /** Only runs that the caller with this id started. */
   readonly caller?: string | undefined
+  /** Only root runs that have ended, and whose last reply is from this model. */
+  readonly model?: string | undefined
   /**
    * Only runs whose id begins with this text, as the ids of one caller or conversation do. A store finds them without
    * reading the other runs.

@@ -35,7 +35,8 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
     "0009_unknown_deadlines": [
       ...sql.onDialectOrElse({ pg: () => guardPostgres, orElse: () => guardSqlite }),
       `UPDATE kernai_runs SET due_at = ${unknown("status")} WHERE ${isWrong("")}`
-    ]
+    ],
+    "0010_models": models
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -339,6 +340,9 @@ const spending = ({ text, time }: { readonly text: string; readonly time: string
   `CREATE INDEX kernai_runs_spending ON kernai_runs (agent, model, pace, created_at, tokens, cost)
     WHERE model IS NOT NULL`
 ]
+
+/** The index of the runs of a model, in the order of lists. */
+const models = ["CREATE INDEX kernai_runs_model ON kernai_runs (model, created_at) WHERE model IS NOT NULL"]
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
   // Only the type INTEGER makes the key the row id.

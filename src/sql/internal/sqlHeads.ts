@@ -93,7 +93,7 @@ const pageOf = (sql: SqlClient, filter: RunFilter, last: Place | undefined, limi
 const selectsFew = ({ labels, prefix = "" }: RunFilter): boolean => prefix !== "" || Tables.labelKeys(labels).length > 0
 
 /** Returns the columns of a head: the row of a run with the last row of its journal. */
-const columnsOf = (sql: SqlClient): string => `facts, worker, expires_at, since, turns, detail, at,
+const columnsOf = (sql: SqlClient): string => `facts, model, worker, expires_at, since, turns, detail, at,
   CASE WHEN expires_at > ${nowOf(sql)} THEN 1 ELSE 0 END AS live,
   CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision`
 
@@ -188,6 +188,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
     agent,
     caller,
     labels,
+    model,
     order,
     prefix = "",
     rootRunId,
@@ -200,6 +201,8 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (caller !== undefined) where.push(sql`caller = ${Key.make(caller)}`)
+  // A run that was resumed keeps the model of its last end until the next one.
+  if (model !== undefined) where.push(sql`model = ${Key.make(model)} AND r.status NOT IN ('running', 'paused')`)
   if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
   for (const label of Tables.labelKeys(labels)) {
     where.push(sql`run IN (SELECT run FROM kernai_labels WHERE label = ${label})`)
@@ -341,6 +344,7 @@ export const facts = ({ agent, caller, createdAt, parentRunId, rootRunId, runId,
 const readRow = Schema.decodeUnknownResult(
   Schema.Struct({
     facts: Facts,
+    model: Schema.NullOr(Schema.String),
     revision: Schema.Int,
     turns: Schema.Int,
     detail: Schema.String,
@@ -354,7 +358,7 @@ const readRow = Schema.decodeUnknownResult(
 
 const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
-    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, revision, since, turns, worker }) =>
+    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, model, revision, since, turns, worker }) =>
       Result.map(RunCodec.decodeStatus(detail), (status) =>
         underLease(
           {
@@ -365,6 +369,8 @@ const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
             revision,
             status,
             turns,
+            model:
+              model === null || status.type === "running" || status.type === "paused" ? undefined : Key.unescape(model),
             updatedAt: at
           },
           worker === null || expires_at === null

@@ -5,28 +5,17 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Statement } from "effect/sql/Statement"
 import type { RunState } from "../../RunState.ts"
 import type { CountRange, RunStoreShape } from "../../RunStore.ts"
+import { modelOf } from "../../store-kit/StoreRules.ts"
 import * as Key from "./key.ts"
 import type { Spent } from "./runTables.ts"
 import { failed } from "./sqlFault.ts"
 import { slotsOf } from "./sqlSlots.ts"
 
-/** Returns what a root run used that has ended with a reply. A copy of an ended run used nothing itself. */
-export const spentOf = ({
-  costUsd,
-  createdAt,
-  currentTurn,
-  forkedFrom,
-  parentRunId,
-  revision,
-  status,
-  turns,
-  updatedAt,
-  usage
-}: RunState): Spent | undefined => {
-  if (parentRunId !== undefined || status.type === "running" || status.type === "paused") return undefined
-  const replied = currentTurn?.message === undefined ? turns.at(-1) : currentTurn
-  const model = replied?.message === undefined ? undefined : replied.model
-  if (model === undefined || revision === forkedFrom?.revision) return undefined
+/** Returns what a root run used that has ended with a reply. */
+export const spentOf = (state: RunState): Spent | undefined => {
+  const { costUsd, createdAt, updatedAt, usage } = state
+  const model = modelOf(state)
+  if (model === undefined) return undefined
   return {
     model: Key.make(model),
     pace: Math.round(steps * Math.log2(Math.max(1, updatedAt - createdAt))),

@@ -134,6 +134,7 @@ const ListQuery = Schema.Struct({
   status: Schema.optionalKey(Schema.String),
   agent: Schema.optionalKey(Schema.String),
   caller: Schema.optionalKey(Schema.String),
+  model: Schema.optionalKey(Schema.String),
   tenant: Schema.optionalKey(Schema.String),
   label: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   search: Schema.optionalKey(Schema.String),

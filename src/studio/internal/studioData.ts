@@ -27,6 +27,8 @@ export interface ListQuery {
   readonly status?: string
   readonly agent?: string
   readonly caller?: string
+  /** The model of the last reply. */
+  readonly model?: string
   readonly tenant?: string
   /** Labels as `name=text`, all of which a run must have. */
   readonly label?: string | ReadonlyArray<string>
@@ -43,7 +45,7 @@ const pageSize = 100
 export const pageOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   factsOf: (head: RunHead) => Effect.Effect<Facts>,
-  { after, agent, caller, label = [], order, rootRunId, search, status, tenant }: ListQuery
+  { after, agent, caller, label = [], model, order, rootRunId, search, status, tenant }: ListQuery
 ): Effect.fn.Return<RunPage, StoreError> {
   const labels = labelsIn(Arr.ensure(label))
   // A label that is not complete yet, as while it is typed, selects no run.
@@ -51,6 +53,7 @@ export const pageOf = Effect.fnUntraced(function* (
   const filter: RunFilter = {
     agent,
     caller,
+    model,
     tenant,
     labels,
     search,

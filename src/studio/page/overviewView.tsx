@@ -153,7 +153,11 @@ const Models = ({ spending }: { spending: ReadonlyArray<RunSpending> }) => (
     heads={["runs", ...sums.map(([name]) => name)]}
     rows={commonest(spending, "model").map((model) => {
       const own = spending.filter((line) => line.model === model)
-      return { name: model, values: [sumsOf(own).runs.toLocaleString("en"), ...drawn(own)] }
+      return {
+        name: model,
+        href: `#/?q=${encodeURIComponent(`model:${model}`)}`,
+        values: [sumsOf(own).runs.toLocaleString("en"), ...drawn(own)]
+      }
     })}
   />
 )

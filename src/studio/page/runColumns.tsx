@@ -49,6 +49,7 @@ export const columns: ReadonlyArray<Column> = [
     value: ({ caller }) => caller?.id ?? "",
     draw: ({ caller }) => [caller?.tenant, caller?.id].filter((part) => part !== undefined).join(" · ")
   },
+  { id: "model", value: ({ model = "" }) => model, draw: ({ model }) => model },
   { id: "duration", value: tookOf, draw: (line) => duration(tookOf(line)), isNumber: true },
   { id: "turns", value: ({ turns }) => turns, draw: ({ turns }) => turns, isNumber: true },
   {
@@ -75,7 +76,7 @@ const key = "kernai.columns"
 const kept = localStorage.getItem(key)
 
 /** The names of the hidden columns. */
-export const hidden = signal<ReadonlySet<string>>(new Set(kept?.split(",") ?? ["caller"]))
+export const hidden = signal<ReadonlySet<string>>(new Set(kept?.split(",") ?? ["caller", "model"]))
 
 export const shownColumns = computed(() => columns.filter(({ id }) => !hidden.value.has(id)))
 
