@@ -52,7 +52,7 @@ const post = async (address: string, body: string) => (await fetch(address, { me
 const overRestart = async (packed: Packed): Promise<Omit<Line, "line">> => {
   const place = consumer(packed, "workerd", {})
   mkdirSync(join(place, "disk"))
-  const examples = ["durableObject.ts", "durableObjectRunStore.ts"]
+  const examples = ["durableObject.ts", "durableObjectRunStore.ts", "keyValueRunStore.ts"]
   for (const file of examples) cpSync(join(place, "node_modules/kernai/examples", file), join(place, file))
   const bundle = join(place, "worker.js")
   const options = { bundle: true, format: "esm", platform: "browser", minify: true, target: "es2024" } as const

@@ -7,14 +7,17 @@
 import { Console, Context, Effect, Layer, Schema } from "effect"
 import { Agent, Kernel, RunStore, Skill } from "kernai"
 import { MockProvider, RunStoreSuite } from "kernai/testing"
-import { type Database, layer } from "./keyValueRunStore.ts"
+import { type Database, layer, memoryDatabase } from "./keyValueRunStore.ts"
 
 // Each check opens the store several times on one database, as several workers would.
 const checked = Effect.gen(function* () {
-  const database: Database = new Map()
+  const database = memoryDatabase()
   const open = Effect.map(Layer.build(layer(database)), Context.get(RunStore.RunStore))
   for (const { run } of RunStoreSuite.checks(open)) yield* Effect.scoped(run)
-  yield* Console.log("the store does what every store must do, and is empty again:", database.size === 0)
+  yield* Console.log(
+    "the store does what every store must do, and is empty again:",
+    [...database.runIds()].length === 0
+  )
 })
 
 const pay = Skill.make("pay", {
@@ -32,9 +35,9 @@ const process = (database: Database, ...replies: ReadonlyArray<string>) =>
 
 const program = Effect.gen(function* () {
   yield* checked
-  const database: Database = new Map()
+  const database = memoryDatabase()
   const runId = yield* Effect.provide(Kernel.submit(clerk, "Pay invoice 7."), process(database))
-  yield* Console.log("stored:", database.size, "run")
+  yield* Console.log("stored:", [...database.runIds()].length, "run")
   const result = yield* Effect.provide(
     Kernel.resume(clerk, runId),
     process(

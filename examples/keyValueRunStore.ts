@@ -1,24 +1,66 @@
 /**
  * A run store of your own: runs as texts in a key-value database, made with `RunCodec` and `kernai/store-kit`.
  *
- * The database here is a map that several stores share, as workers share a server. What matters is what it must do:
- * append a text only if the run is at the expected revision, and keep one lease per run. `12-own-store.ts` checks it.
+ * `Database` is all that it needs of a database. `memoryDatabase` is one that several stores share, as workers share a
+ * server; `durableObjectRunStore.ts` has one in SQLite. `12-own-store.ts` checks the store.
  */
 import { Clock, Duration, Effect, Layer, Option, Result, Stream } from "effect"
 import type { RunState } from "kernai"
 import { RunCodec, RunStore } from "kernai"
 import { Polling, StoreRules } from "kernai/store-kit"
 
-/** A run in the database: the text of each append, its last revision, and a lease. */
-interface Row {
-  readonly appends: Array<string>
-  revision: number
-  isCancelled: boolean
-  lease: { readonly workerId: string; readonly since?: number; readonly expiresAt: number } | undefined
+/** Who has a run, and until when. */
+export interface Lease {
+  readonly workerId: string
+  readonly since?: number
+  readonly expiresAt: number
 }
 
-/** The database that all stores of it share. */
-export type Database = Map<string, Row>
+/** The row of a run. */
+export interface Row {
+  readonly revision: number
+  readonly isCancelled: boolean
+  readonly lease: Lease | undefined
+}
+
+/**
+ * A database of rows, and of texts behind each row. `append` and `lease` follow a `find` without a wait between them,
+ * which is a transaction of the databases here. One that answers later needs a condition instead, such as `update …
+ * where revision = …`.
+ */
+export interface Database {
+  readonly find: (runId: string) => Row | undefined
+  readonly runIds: () => Iterable<string>
+  /** Adds a text that holds the records up to a revision, and creates the row if there is none. */
+  readonly append: (runId: string, text: string, row: Omit<Row, "lease">) => void
+  /** Returns the texts with records after a revision, oldest first. */
+  readonly texts: (runId: string, revision: number) => ReadonlyArray<string>
+  readonly lease: (runId: string, lease: Lease | undefined) => void
+  readonly remove: (runId: string) => void
+}
+
+/** Creates a database in the memory of this process. */
+export const memoryDatabase = (): Database => {
+  const rows = new Map<
+    string,
+    Row & { readonly texts: ReadonlyArray<{ readonly revision: number; readonly text: string }> }
+  >()
+  return {
+    find: (runId) => rows.get(runId),
+    runIds: () => rows.keys(),
+    append: (runId, text, { isCancelled, revision }) => {
+      const { lease, texts = [] } = rows.get(runId) ?? { lease: undefined }
+      rows.set(runId, { revision, isCancelled, lease, texts: [...texts, { revision, text }] })
+    },
+    texts: (runId, revision) =>
+      (rows.get(runId)?.texts ?? []).filter((append) => append.revision > revision).map(({ text }) => text),
+    lease: (runId, lease) => {
+      const row = rows.get(runId)
+      if (row !== undefined) rows.set(runId, { ...row, lease })
+    },
+    remove: (runId) => void rows.delete(runId)
+  }
+}
 
 // Leases follow the clock of the database, never that of the worker that asks.
 const make = (database: Database, clock: Clock.Clock) => {
@@ -26,12 +68,12 @@ const make = (database: Database, clock: Clock.Clock) => {
   const followers = Polling.followers()
   // One query for all runs that somebody waits for.
   const cancellations = Polling.cancellations({
-    findCancelled: (runIds) => Effect.sync(() => runIds.filter((runId) => database.get(runId)?.isCancelled === true))
+    findCancelled: (runIds) => Effect.sync(() => runIds.filter((runId) => database.find(runId)?.isCancelled === true))
   })
 
   /** The records after a revision, and the error of the first one that cannot be read. */
   const recordsAfter = (runId: string, revision: number) =>
-    StoreRules.readAfter(runId, revision, database.get(runId)?.appends ?? [], codec.decodeRecords)
+    StoreRules.readAfter(runId, revision, database.texts(runId, revision), codec.decodeRecords)
 
   const load = (runId: string): Effect.Effect<RunState.RunState | undefined, RunStore.StoreError> =>
     Effect.suspend(() => {
@@ -39,57 +81,53 @@ const make = (database: Database, clock: Clock.Clock) => {
       return fault === undefined ? StoreRules.foldFrom(undefined, records) : Effect.fail(fault)
     })
 
-  const headOf = (state: RunState.RunState, now: number): RunStore.RunHead => {
-    const lease = database.get(state.runId)?.lease
-    return RunStore.headOf(state, lease && { ...lease, isLive: lease.expiresAt > now })
+  const headOf = (state: RunState.RunState): RunStore.RunHead => {
+    const lease = database.find(state.runId)?.lease
+    return RunStore.headOf(state, lease && { ...lease, isLive: lease.expiresAt > clock.currentTimeMillisUnsafe() })
   }
 
   const append: RunStore.RunStoreShape["append"] = Effect.fnUntraced(function* (records, state) {
     const refused = RunStore.refusal(records, state)
     if (refused !== undefined) return yield* refused
     const text = yield* Effect.fromResult(RunCodec.encodeRecords(records))
-    const { runId } = state
-    const row = database.get(runId) ?? { appends: [], revision: 0, isCancelled: false, lease: undefined }
+    const { revision, runId } = state
     const expected = records[0].revision - 1
-    // From here to the write nothing else may write: a transaction, or `update … where revision = …`.
-    if (row.revision !== expected) {
+    const actual = database.find(runId)?.revision ?? 0
+    if (actual !== expected) {
       // A caller that got no response appends the same records again.
       if (StoreRules.areStored(records, recordsAfter(runId, expected).records)) return
       if (expected === 0) return yield* new RunStore.RunExists({ runId })
-      return yield* new RunStore.ConcurrentAppendError({ runId, expected, actual: row.revision })
+      return yield* new RunStore.ConcurrentAppendError({ runId, expected, actual })
     }
-    database.set(runId, row)
-    row.appends.push(text)
-    row.revision = state.revision
-    row.isCancelled = state.status.type === "cancelled"
+    const isCancelled = state.status.type === "cancelled"
+    database.append(runId, text, { revision, isCancelled })
     followers.wake(runId)
-    if (row.isCancelled) cancellations.complete(runId)
+    if (isCancelled) cancellations.complete(runId)
   })
 
   const acquire: RunStore.RunStoreShape["acquire"] = Effect.fnUntraced(function* (runId, claim) {
     const millis = yield* Effect.fromResult(StoreRules.leaseOf(claim))
     const state = yield* load(runId)
-    const row = database.get(runId)
-    if (state === undefined || row === undefined) return yield* new RunStore.RunNotFound({ runId })
+    if (state === undefined) return yield* new RunStore.RunNotFound({ runId })
     const now = clock.currentTimeMillisUnsafe()
     const { workerId } = claim
-    const before = row.lease !== undefined && row.lease.expiresAt > now ? row.lease : undefined
+    const stored = database.find(runId)?.lease
+    const before = stored !== undefined && stored.expiresAt > now ? stored : undefined
     if (before !== undefined && before.workerId !== workerId) return yield* new RunStore.RunBusy({ runId, ...before })
-    const moved = StoreRules.movedSince(claim, headOf(state, now))
+    const moved = StoreRules.movedSince(claim, headOf(state))
     if (moved !== undefined) return yield* moved
     // A lease of zero offers the run to any worker.
-    row.lease =
-      millis === 0 ? { workerId, expiresAt: 0 } : { workerId, since: before?.since ?? now, expiresAt: now + millis }
+    const since = before?.since ?? now
+    database.lease(runId, millis === 0 ? { workerId, expiresAt: 0 } : { workerId, since, expiresAt: now + millis })
   })
 
   const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
-    const now = clock.currentTimeMillisUnsafe()
     const words = StoreRules.searchWords(filter.search)
     const heads: Array<RunStore.RunHead> = []
-    for (const runId of database.keys()) {
+    for (const runId of database.runIds()) {
       const state = yield* load(runId)
       if (state === undefined) continue
-      const head = headOf(state, now)
+      const head = headOf(state)
       if (RunStore.matches(head, filter) && StoreRules.mentions(state, words)) heads.push(head)
     }
     return heads.sort(RunStore.inOrder(filter)).slice(0, StoreRules.atMost(filter))
@@ -98,10 +136,7 @@ const make = (database: Database, clock: Clock.Clock) => {
   const store: RunStore.RunStoreShape = {
     append,
     load: (runId) => Effect.map(load(runId), Option.fromUndefinedOr),
-    head: (runId) =>
-      Effect.map(load(runId), (state) =>
-        Option.fromUndefinedOr(state && headOf(state, clock.currentTimeMillisUnsafe()))
-      ),
+    head: (runId) => Effect.map(load(runId), (state) => Option.fromUndefinedOr(state && headOf(state))),
     read: (runId, revision = 0) =>
       Stream.suspend(() => {
         const { fault, records } = recordsAfter(runId, revision)
@@ -120,12 +155,11 @@ const make = (database: Database, clock: Clock.Clock) => {
     acquire,
     release: (runId, workerId) =>
       Effect.sync(() => {
-        const row = database.get(runId)
-        if (row?.lease?.workerId === workerId) row.lease = undefined
+        if (database.find(runId)?.lease?.workerId === workerId) database.lease(runId, undefined)
       }),
     cancelled: (runId) =>
-      Effect.suspend(() => (database.get(runId)?.isCancelled === true ? Effect.void : cancellations.of(runId))),
-    remove: (runIds) => Effect.sync(() => runIds.forEach((runId) => database.delete(runId)))
+      Effect.suspend(() => (database.find(runId)?.isCancelled === true ? Effect.void : cancellations.of(runId))),
+    remove: (runIds) => Effect.sync(() => runIds.forEach(database.remove))
   }
   return { store, end: followers.end }
 }

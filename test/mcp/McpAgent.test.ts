@@ -223,7 +223,7 @@ describe("an agent with MCP servers", () => {
             : Effect.gen(function* () {
                 pid = Number(Support.lines(side)[0]!.split(" ")[1])
                 process.kill(pid, "SIGKILL")
-                yield* Support.until(() => !Support.isAlive(pid))
+                yield* Support.until(() => Support.isCollected(pid))
                 return command("mcp_h__write")
               })
       )

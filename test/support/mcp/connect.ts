@@ -65,4 +65,7 @@ export const isAlive = (pid: number): boolean => {
   }
 }
 
+/** Has a child process ended, and has this process read its exit? Node emits `exit` at the same moment. */
+export const isCollected = (pid: number): boolean => !fs.existsSync(`/proc/${pid}`)
+
 export { until } from "../until.ts"
