@@ -26,7 +26,7 @@ export const failureLines = async (browser: Browser, office: Office): Promise<Re
     await page.keyboard.press("Escape")
     const milliseconds = Math.round(performance.now() - begun)
     await page.close()
-    const pass = /^\s*key refused.*invalid x-api-key/.test(text) && before?.status.type === "failed" && again === "book"
+    const pass = /^\s*Key refused.*invalid x-api-key/.test(text) && before?.status.type === "failed" && again === "book"
     return verdict(pass, `${text.slice(0, 60).trim()}; the fork runs ${again} again; ${milliseconds} ms`)
   })
 ]

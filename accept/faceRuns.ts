@@ -108,7 +108,7 @@ const slot = (browser: Browser, office: Office) =>
     async () => {
       const page = await enter(browser, office)
       await page.getByRole("link", { name: "Overview" }).click()
-      await page.getByRole("button", { name: "1h" }).click()
+      await page.getByRole("button", { name: "24h" }).click()
       const over = page.locator(".u-over")
       await over.waitFor()
       const { height = 0, width = 0 } = (await over.boundingBox()) ?? {}
@@ -116,14 +116,14 @@ const slot = (browser: Browser, office: Office) =>
       await page.locator(".row").first().waitFor()
       const shown = await page.locator(".row").count()
       await page.getByText("Views").click()
-      await page.getByLabel("Name of this view").fill("The last minute")
+      await page.getByLabel("Name of this view").fill("The last half hour")
       await page.getByRole("button", { name: "Save" }).click()
       const address = page.url()
       await page.goto(`${address.split("#")[0]}#/?q=before:2020-01-01`)
       await page.getByText("No run fits the filter").waitFor()
       await page.reload()
       await page.getByText("Views").click()
-      await page.getByRole("link", { name: "The last minute" }).click()
+      await page.getByRole("link", { name: "The last half hour" }).click()
       await page
         .locator(".row")
         .nth(shown - 1)

@@ -21,7 +21,8 @@ export const fill = (filename: string, { agents, from, models, runs, swing, to }
   const db = new DatabaseSync(filename)
   const share = `(i * 1.0 / ${runs})`
   const start = `CAST(${from} + ${to - from} * (${share} + ${swing} * sin(12.6 * ${share}) / 12.7) AS INTEGER)`
-  const [agent, id] = [oneOf(agents, "i"), "'filled_' || i"]
+  // Their statuses follow `i` too, and every agent has runs of each.
+  const [agent, id] = [oneOf(agents, "i / 30 + i"), "'filled_' || i"]
   db.exec(`
     WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < ${runs - 1})
     INSERT INTO kernai_runs (id, root, agent, facts, format, created_at, status, model, pace, tokens, cost)
@@ -29,7 +30,7 @@ export const fill = (filename: string, { agents, from, models, runs, swing, to }
       json_object('runId', ${id}, 'rootRunId', ${id}, 'parentRunId', NULL, 'agent', ${agent}, 'createdAt', ${start}),
       1, ${start},
       CASE i * 7919 % 30 WHEN 0 THEN 'failed' WHEN 11 THEN 'no_answer' WHEN 17 THEN 'cancelled' ELSE 'completed' END,
-      ${oneOf(models, "i / 3 + i")}, 44 + i * 31 % 13 + i * 7 % 5, 900 + i * 61 % 9000, i * 17 % 100 / 2000.0
+      ${oneOf(models, "i / 3 + i")}, 42 + (i / 30 + i) % 3 * 2 + i * 31 % 13 + i * 7 % 5, 900 + i * 61 % 9000, i * 17 % 100 / 2000.0
     FROM n`)
   db.exec(`
     INSERT INTO kernai_journal (entry, records, body, turns, detail, at)

@@ -106,7 +106,7 @@ const provider: Provider.ProviderShape = (() => {
   const mock = quick.onCall((request) => ({ text: replyTo(request), usage: usage(request) }))
   const slow = MockProvider.make().keepCalls(false).withChunking(20).withDelay({ first: 380, between: 30 })
   const slowMock = slow.onCall((request) => ({ text: replyTo(request), usage: usage(request) }))
-  const slowest = MockProvider.make().keepCalls(false).withChunking(12).withDelay({ between: 120 }).onCall(replyTo)
+  const slowest = MockProvider.make().keepCalls(false).withChunking(12).withDelay({ between: 300 }).onCall(replyTo)
   return {
     name: "anthropic",
     stream: (request) => {

@@ -36,7 +36,7 @@ const figuresOf = async (page: Page, open: () => Promise<number>, last: number):
     last,
     { timeout: 120_000 }
   )
-  const frame = await bestFrame(page, list, 4, frameLimit)
+  const frame = await bestFrame(page, list, 8, frameLimit)
   const frameCpu = Math.min(await scrollCpu(page, list), await scrollCpu(page, list))
   const key = await bestKey(page)
   const still = Math.max(before, await longestFrame(page, "nothing"))

@@ -21,7 +21,7 @@ export const BlocksTab = () => {
   return (
     <div class="pair">
       <section aria-label="Raw reply">
-        <h2>raw reply of turn {turn.turn}</h2>
+        <h2>Raw reply of turn {turn.turn}</h2>
         <pre class="raw">
           {pieces.map(({ block, text }, index) => (
             <span key={index} {...mark(block)}>

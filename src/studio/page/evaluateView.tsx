@@ -125,9 +125,9 @@ const Row = ({ before, experiment }: RowProps) => {
           {passed} of {attempts - skipped}, 95% interval {percent(interval[0])} to {percent(interval[1])}
         </span>
       </td>
-      <td>{before === undefined ? "" : changeOf(passRate - before.passRate)}</td>
+      <td>{before === undefined ? "–" : changeOf(passRate - before.passRate)}</td>
       <td>{scorers.map(({ mean, name }) => `${name} ${mean.toFixed(2)}`).join(", ")}</td>
-      <td>{costUsd === null ? "" : cost(costUsd)}</td>
+      <td>{costUsd === null ? "–" : cost(costUsd)}</td>
       <td>{duration(finishedAt - startedAt)}</td>
     </tr>
   )

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { Attempt, Case, ExperimentReport } from "../internal/experiments.ts"
 import { Gate, percent } from "./evaluateView.tsx"
-import { counted, duration, json } from "./format.ts"
+import { counted, duration, json, sentence } from "./format.ts"
 import { attempt, data, place, setQuery } from "./pageStore.ts"
 import { SkeletonScreen } from "./skeleton.tsx"
 import { StatusShape } from "./status.tsx"
@@ -74,7 +74,7 @@ const shapes = { passed: "ok", failed: "error", error: "error", skipped: "cancel
 const AttemptLine = ({ attempt: { answer, durationMs, outcome, reason, scores } }: { attempt: Attempt }) => (
   <div class="answer">
     <p>
-      <StatusShape status={shapes[outcome]} /> <b>{outcome === "error" ? "no answer" : outcome}</b>{" "}
+      <StatusShape status={shapes[outcome]} /> <b>{outcome === "error" ? "No answer" : sentence(outcome)}</b>{" "}
       <span class="quiet">
         {scores.map(({ score, scorer }) => `${scorer} ${score.toFixed(2)}, `)}
         {duration(durationMs)}

@@ -1,6 +1,7 @@
 /** The reason why a run failed or is waiting, in the vendor's words first, and the action that continues it. */
 
 import { causeOf, ofCall, ofDamage, type FailureCause } from "../FailureCause.ts"
+import { sentence } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { useLatest } from "./latest.tsx"
 import { run, setRevision, state } from "./openRun.ts"
@@ -75,7 +76,7 @@ const CauseCard = ({ cause, revisions }: { cause: FailureCause; revisions: Reado
   return (
     <div class="card error">
       <h2>
-        <Icon name="circle-x" /> {name}
+        <Icon name="circle-x" /> {sentence(name)}
         {revisions.length > 1 && <span class="badge error">{revisions.length} times</span>}
       </h2>
       {vendor !== undefined && (

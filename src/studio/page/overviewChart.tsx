@@ -66,16 +66,18 @@ const loadCharts = (): Promise<typeof import("./charts.ts")> => import(new URL("
 const chartOf = (overview: Overview, measure: Measure, element: HTMLElement): Chart => {
   const { from, slots, to } = overview
   const width = (to - from) / slots
-  const color = (token: string) => {
-    element.style.color = `var(--${token})`
+  const computed = (color: string) => {
+    element.style.color = color
     return getComputedStyle(element).color
   }
+  // The colors of statuses are for text. Large areas are softer.
+  const area = (token: string) => computed(`color-mix(in oklch, var(--${token}) 72%, var(--panel))`)
   return {
     times: Array.from({ length: slots }, (_, slot) => from + slot * width),
     end: to,
-    ink: color("quiet"),
-    line: color("line-soft"),
-    series: seriesOf(overview, measure).map(({ label, token, values }) => ({ label, color: color(token), values })),
+    ink: computed("var(--quiet)"),
+    line: computed("var(--line-soft)"),
+    series: seriesOf(overview, measure).map(({ label, token, values }) => ({ label, color: area(token), values })),
     ...axes[measure],
     onSlot: (slot) => {
       const of = (at: number) => new Date(from + at * width).toISOString()

@@ -6,7 +6,7 @@ import { causeOf, ofDamage } from "../FailureCause.ts"
 import { family } from "./familyRuns.ts"
 import { ForkButton } from "./forkSheet.tsx"
 import { compareAddress } from "./compareView.tsx"
-import { cost, counted, duration, excerpt, wordsOf } from "./format.ts"
+import { cost, counted, duration, excerpt, sentence, wordsOf } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { revision, run, setRevision, state } from "./openRun.ts"
 import { attempt, canChange, data, go, info, runAddress, setQuery } from "./pageStore.ts"
@@ -138,7 +138,7 @@ const Banner = () => {
   return (
     <p class="banner" role="alert">
       <span>
-        <b>{cause.name}</b>: {excerpt(cause.vendor?.message ?? cause.cause, 200)}
+        <b>{sentence(cause.name)}</b>: {excerpt(cause.vendor?.message ?? cause.cause, 200)}
       </span>
       {row !== undefined && <button onClick={() => setRevision(row.revision)}>Go to rev {row.revision}</button>}
       <button onClick={() => setQuery("tab", "Explain")}>Explain</button>

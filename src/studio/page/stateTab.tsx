@@ -1,7 +1,7 @@
 /** The state of the run at the revision, and the changes of the revision. */
 
 import { useSignal } from "@preact/signals"
-import { json } from "./format.ts"
+import { counted, excerpt, json } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { revision, run, state } from "./openRun.ts"
 
@@ -18,9 +18,11 @@ export const StateTab = () => {
   return (
     <section aria-label="State">
       <p class="quiet">the fold of revisions 1 to {revision.value}; what the last one changed is marked</p>
-      {Object.entries({ ...now }).map(([key, value]) => (
-        <Field key={key} name={key} value={value} isChanged={before !== undefined && !isSame(old[key], value)} />
-      ))}
+      {Object.entries({ ...now }).map(([key, value]) =>
+        value === undefined && old[key] === undefined ? null : (
+          <Field key={key} name={key} value={value} isChanged={before !== undefined && !isSame(old[key], value)} />
+        )
+      )}
     </section>
   )
 }
@@ -35,7 +37,8 @@ const Field = ({ isChanged, name, value }: { name: string; value: unknown; isCha
       onToggle={(event) => (toggled.value = event.currentTarget.open)}
     >
       <summary>
-        {name} {isChanged && <span class="badge">changed</span>} <span class="quiet">{wordOf(value)}</span>
+        <span class="name">{name}</span> {isChanged && <span class="badge">changed</span>}{" "}
+        <span class="quiet">{wordOf(name, value)}</span>
       </summary>
       {isOpen && <Value value={value} />}
     </details>
@@ -52,8 +55,12 @@ const Value = ({ value }: { value: unknown }) =>
     <Json value={value} />
   )
 
-const wordOf = (value: unknown): string =>
-  Array.isArray(value) ? `${value.length}` : typeof value === "object" ? "" : String(value)
+/** Returns the beginning of a value, or what it means if the value itself says little. */
+const wordOf = (name: string, value: unknown): string => {
+  if (Array.isArray(value)) return counted(value.length, "item")
+  if (typeof value === "number" && name.endsWith("At")) return new Date(value).toLocaleString("en")
+  return excerpt(typeof value === "string" ? value : json(value), 80)
+}
 
 const isSame = (before: unknown, now: unknown): boolean =>
   Array.isArray(before) && Array.isArray(now)

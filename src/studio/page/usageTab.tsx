@@ -21,12 +21,12 @@ const Turns = ({ shown }: { shown: RunState }) => {
       <table>
         <thead>
           <tr>
-            <th>turn</th>
-            <th>model</th>
-            <th>tokens</th>
-            <th>cost</th>
-            <th>time</th>
-            <th>attempts</th>
+            <th>Turn</th>
+            <th>Model</th>
+            <th>Tokens</th>
+            <th>Cost</th>
+            <th>Time</th>
+            <th>Attempts</th>
           </tr>
         </thead>
         <tbody>
@@ -41,7 +41,7 @@ const Turns = ({ shown }: { shown: RunState }) => {
             </tr>
           ))}
           <tr>
-            <th>all</th>
+            <th>All</th>
             <td>{shown.unreportedTurns > 0 && `${shown.unreportedTurns} turns unreported`}</td>
             <td>{tokens(shown.unreportedTurns >= turns.length ? undefined : shown.usage)}</td>
             <td>{cost(shown.costUsd)}</td>
