@@ -1,8 +1,8 @@
 /**
  * A chat for end users: a page of its own that talks to one agent, for visitors and for the frames of other pages.
  *
- * Its server sends questions, answers and the calls that a user may decide about. Tools, journals and the runs of other
- * callers stay on the server.
+ * Its server sends questions, answers, the calls that a user may decide about, and the media that skills return. Other
+ * results, journals and the runs of other callers stay on the server.
  *
  * @since 0.1.0
  */
@@ -48,6 +48,11 @@ export interface PageOptions extends Access.Options {
   readonly embedIn?: ReadonlyArray<string> | undefined
   /** Returns the user of a request. Default: each browser is a guest of its own, known by a random cookie. */
   readonly authenticate?: Access.Authenticate | undefined
+  /**
+   * Whether users see the pictures, audio, videos and documents that skills of the agent return. Default: true. With
+   * false, they see those that the model itself replies with.
+   */
+  readonly media?: boolean | undefined
   /** The folder of evaluations, to which a thumb adds a score. Default: answers have no thumbs. */
   readonly evaluations?: string | undefined
 }
@@ -84,12 +89,12 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
 
 const routes = (
   path: `/${string}`,
-  { evaluations }: PageOptions
+  { evaluations, media = true }: PageOptions
 ): Layer.Layer<never, never, HttpRouter.HttpRouter | RunStore | MediaStore | ServedRuns.ServedRuns> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const store = yield* RunStore
       yield* OwnChatRoutes.add(path, { store, media: yield* MediaStore, factsOf: RunFacts.make(store) })
-      yield* GuestRoutes.add(path, evaluations)
+      yield* GuestRoutes.add(path, { evaluations, media })
     })
   )

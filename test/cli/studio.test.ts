@@ -64,6 +64,24 @@ describe("kernai studio", () => {
     })
   )
 
+  it.live("serves the chat for end users, which needs an agent", () =>
+    Effect.gen(function* () {
+      const script = join(yield* folder, "script.json")
+      writeFileSync(script, JSON.stringify(["Welcome."]))
+      const { url } = yield* studio(["--end-user", "--script", script])
+      const page = yield* Effect.promise(async () => (await fetch(url)).text())
+      assert.match(url, /^http:\/\/127\.0\.0\.1:\d+\/chat$/)
+      assert.include(page, "data-guest=")
+      const elsewhere = yield* Effect.promise(async () => (await fetch(new URL("/", url))).status)
+      assert.strictEqual(elsewhere, 404)
+      for (const args of [[], ["--script", script, "--read-only"]]) {
+        const refused = yield* kernai(["studio", "--end-user", ...args])
+        assert.strictEqual(refused.code, 2)
+        assert.include(refused.error, "--end-user serves a chat")
+      }
+    })
+  )
+
   it("opens pages with the program of the platform", () => {
     assert.deepStrictEqual(
       (["darwin", "linux", "win32"] as const).map((platform) => openerOf(platform, "")[0]),

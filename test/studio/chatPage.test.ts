@@ -6,12 +6,25 @@ import { HttpRouter, HttpServer } from "effect/http"
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import { Agent, Kernel, MediaStore, Policy, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import {
+  Agent,
+  Kernel,
+  Media,
+  MediaStore,
+  Policy,
+  ProtocolRegistry,
+  Provider,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { ChatPage } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
 import { guestEvents } from "../../src/studio/internal/guestRun.ts"
 import { command, final } from "../support/blocks.ts"
 import { folder } from "../support/folder.ts"
+
+const picture = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)
 
 const find = Skill.make("find_order", {
   description: "Finds an order",
@@ -25,6 +38,18 @@ const pay = Skill.make("pay", {
   execute: ({ to }) => Effect.succeed(`paid ${to}`)
 })
 
+const label = Skill.make("print_label", {
+  description: "Prints a label",
+  input: Schema.Struct({}),
+  effects: "read",
+  execute: () =>
+    Effect.succeed([
+      "code-of-the-label",
+      Media.fromBytes(picture, "image/png"),
+      Media.fromBytes(new TextEncoder().encode("%PDF-1.7"), "application/pdf")
+    ])
+})
+
 const desk = Agent.make({
   name: "desk-of-developers",
   instructions: "instructions-of-the-shop",
@@ -35,6 +60,7 @@ const desk = Agent.make({
 const provider = MockProvider.make().onCall(({ messages }) => {
   const said = JSON.stringify(messages)
   if (said.includes("Pay Eva")) return said.includes("paid Eva") ? final("Paid.") : command("pay", { to: "Eva" })
+  if (said.includes("Print")) return said.includes("code-of") ? final("Here it is.") : command("print_label", {})
   return said.includes("margin")
     ? final("It comes **today**.")
     : `I look.\n${command("find_order", { secret: "input-of-the-call" })}`
@@ -43,7 +69,7 @@ const provider = MockProvider.make().onCall(({ messages }) => {
 const kernel = Kernel.layer.pipe(
   Layer.provide([
     Layer.succeed(Provider.Provider, provider),
-    SkillRegistry.layer(find, pay),
+    SkillRegistry.layer(find, label, pay),
     ProtocolRegistry.layer(),
     Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
   ]),
@@ -93,6 +119,13 @@ const ask = (visitor: Visitor, runId: string, text: string, before: ReadonlyArra
 
 /** The state of a run as the page reads it. */
 const State = Schema.Struct({ status: Schema.Struct({ type: Schema.String }), questions: Schema.Array(Schema.Unknown) })
+
+/** Asks with a file: a store in memory keeps the media of a run that received one. */
+const askWithFile = (visitor: Visitor, runId: string, text: string) =>
+  visitor.post("/runs", { runId, text, before: [], files: [{ type: "text/plain", base64: "aGk=" }] })
+
+const idsIn = (state: string): ReadonlyArray<string> =>
+  Array.from(state.matchAll(/"fileId":"([^"]+)"/g), ([, id = ""]) => id)
 
 /** Waits until a run rests. */
 const rest = (visitor: Visitor, runId: string): Effect.Effect<string> =>
@@ -153,6 +186,42 @@ describe("the chat for end users", () => {
       assert.include(yield* Effect.flatMap(eva.get("/conversations"), textOf), "Where is my parcel?")
       const without = yield* Effect.promise(() => fetch(`${origin}/chat/data/conversations`))
       assert.strictEqual(without.status, 401)
+    })
+  )
+
+  it.live("shows the media of results to their own visitor, and nothing else of them", () =>
+    Effect.gen(function* () {
+      const { visitor } = yield* serve()
+      const eva = yield* visitor
+      const bob = yield* visitor
+      yield* askWithFile(eva, "chat.a.1", "Print my label")
+      const state = yield* rest(eva, "chat.a.1")
+      for (const hidden of ["print_label", "code-of-the-label"]) assert.notInclude(state, hidden)
+      const [, image = "", document = ""] = idsIn(state)
+
+      const drawn = yield* eva.get(`/runs/chat.a.1/media/${image}`)
+      assert.strictEqual(drawn.headers.get("content-type"), "image/png")
+      assert.strictEqual(drawn.headers.get("content-security-policy"), "default-src 'none'; sandbox")
+      assert.isNull(drawn.headers.get("content-disposition"))
+      assert.deepStrictEqual(new Uint8Array(yield* Effect.promise(() => drawn.arrayBuffer())), picture)
+      const saved = yield* eva.get(`/runs/chat.a.1/media/${document}`)
+      assert.strictEqual(saved.headers.get("content-disposition"), "attachment")
+      assert.strictEqual((yield* bob.get(`/runs/chat.a.1/media/${image}`)).status, 404)
+    })
+  )
+
+  it.live("sends no media of results if the page leaves them out", () =>
+    Effect.gen(function* () {
+      const shown = yield* serve()
+      const hidden = yield* serve({ media: false })
+      const [eva, bob] = [yield* shown.visitor, yield* hidden.visitor]
+      yield* askWithFile(eva, "chat.a.1", "Print my label")
+      const [file = "", image = ""] = idsIn(yield* rest(eva, "chat.a.1"))
+      yield* askWithFile(bob, "chat.a.1", "Print my label")
+      assert.deepStrictEqual(idsIn(yield* rest(bob, "chat.a.1")), [file])
+      // The id is made from the content, so both runs have this medium.
+      assert.strictEqual((yield* eva.get(`/runs/chat.a.1/media/${image}`)).status, 200)
+      assert.strictEqual((yield* bob.get(`/runs/chat.a.1/media/${image}`)).status, 404)
     })
   )
 

@@ -21,6 +21,7 @@ export const studio = Command.make(
   Command.withExamples([
     { command: "kernai studio", description: "Look at a recorded run, without any key" },
     { command: "kernai studio --store sqlite:runs.db --read-only", description: "Look at stored runs" },
-    { command: "kernai studio --store sqlite:runs.db -m ollama/llama3.1", description: "Run them, and chat" }
+    { command: "kernai studio --store sqlite:runs.db -m ollama/llama3.1", description: "Run them, and chat" },
+    { command: "kernai studio --end-user --agent ./agents.ts", description: "Chat as a user of the agent would" }
   ])
 )

@@ -18,6 +18,7 @@ export const flags = {
     "folder",
     `The folder of evaluations: reports of 'kernai eval', data sets and scores (${defaultReports})`
   ),
+  endUser: Shared.toggle("end-user", "Serve the chat for end users instead, with --model, --agent or --script"),
   readOnly: Shared.toggle("read-only", "Show only: start, answer, cancel and fork nothing"),
   port: Shared.port,
   open: Shared.open,

@@ -7,12 +7,13 @@ import type * as CliAgent from "../cliAgent.ts"
 import type { StudioFlags } from "../commands/studioFlags.ts"
 import * as Recordings from "../demo/recordings.ts"
 import { replay } from "../replayModel.ts"
+import { usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Settings from "../settings.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 import { openBrowser } from "./browser.ts"
-import { prepare, serveStudio } from "./serveStudio.ts"
+import { prepare, serveChat, serveStudio } from "./serveStudio.ts"
 
 /** Prints the address of the studio, and serves it. */
 export const open = Effect.fnUntraced(function* (input: StudioFlags) {
@@ -21,17 +22,19 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   const store = yield* Store.builtOf(opened)
   const settings = yield* Settings.ofFlags(input)
   const isRunning = (settings.model ?? settings.script ?? settings.agent) !== undefined
+  const { endUser, evaluations, readOnly, scenarios } = input
+  if (endUser && (!isRunning || readOnly)) {
+    return yield* usage("--end-user serves a chat: it needs --model, --agent or --script, and cannot be read-only")
+  }
   const usual: CliAgent.Usual = isRunning ? { names: input.agentName } : { unused: "" }
   const { agents, services } = yield* prepare(settings, store, usual)
-  const { evaluations, readOnly, scenarios } = input
-  const url = yield* serveStudio(
-    input.port,
-    { agents: isRunning ? agents : [], services },
-    { evaluations, readOnly, scenarios }
-  )
+  const prepared = { agents: isRunning ? agents : [], services }
+  const url = yield* endUser
+    ? serveChat(input.port, prepared, evaluations)
+    : serveStudio(input.port, prepared, { evaluations, readOnly, scenarios })
   screen.out(`${input.json ? Text.json({ url }) : url}\n`)
   if (input.open) yield* openBrowser(url)
-  if (input.store === undefined) yield* Effect.forkScoped(play(store))
+  if (input.store === undefined && !endUser) yield* Effect.forkScoped(play(store))
   return yield* Effect.never
 }, Effect.scoped)
 

@@ -1,4 +1,4 @@
-/** Serves the studio of agents on this machine. */
+/** Serves the studio of agents, or their chat for end users, on this machine. */
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -6,6 +6,7 @@ import * as HttpRouter from "effect/http/HttpRouter"
 import * as Layer from "effect/Layer"
 import { existsSync } from "node:fs"
 import type { Runnable } from "../../RunWorker.ts"
+import * as ChatPage from "../../studio/ChatPage.ts"
 import * as Studio from "../../studio/Studio.ts"
 import * as CliAgent from "../cliAgent.ts"
 import { defaultReports } from "../commands/evalFlags.ts"
@@ -42,14 +43,28 @@ export const serveStudio = Effect.fnUntraced(function* (
     scenarios: scenarios ?? (existsSync(defaultScenarios) ? defaultScenarios : undefined),
     agents: agents.flatMap(inBothDialects)
   })
-  const served = HttpRouter.serve(routes, {
-    disableLogger: true,
-    disableListenLog: true,
-    routerConfig: { maxParamLength: 1_024 }
-  }).pipe(Layer.provide(Layer.merge(services, Layer.succeedContext(server))))
+  const served = HttpRouter.serve(routes, serving).pipe(
+    Layer.provide(Layer.merge(services, Layer.succeedContext(server)))
+  )
   const context = yield* Effect.mapError(Layer.build(served), (error) => usage(error.message))
   return Studio.urlOf(Context.get(context, Studio.Studio), originOf(server))
 })
+
+/** Serves the chat for end users until the scope closes, and returns its address. */
+export const serveChat = Effect.fnUntraced(function* (
+  port: number | undefined,
+  { agents, services }: Prepared,
+  evaluations = defaultReports
+) {
+  const server = yield* listening(port)
+  const served = HttpRouter.serve(ChatPage.layer({ agents, evaluations }), serving).pipe(
+    Layer.provide(Layer.merge(services, Layer.succeedContext(server)))
+  )
+  yield* Effect.mapError(Layer.build(served), (error) => usage(error.message))
+  return `${originOf(server)}/chat`
+})
+
+const serving = { disableLogger: true, disableListenLog: true, routerConfig: { maxParamLength: 1_024 } }
 
 const inBothDialects = <A extends Runnable<unknown>>(agent: A): ReadonlyArray<A> => [
   agent,

@@ -10,19 +10,27 @@ import * as Stream from "effect/Stream"
 import { signatureOf } from "../../Caller.ts"
 import { CurrentCaller } from "../../http/Access.ts"
 import * as Route from "../../http/CallerRoute.ts"
-import { Invalid } from "../../http/HttpProblem.ts"
+import { Invalid, NotFound } from "../../http/HttpProblem.ts"
 import * as Bodies from "../../http/RunBodies.ts"
 import { type CallerRuns, ServedRuns } from "../../http/ServedRuns.ts"
 import * as Media from "../../Media.ts"
 import { isEnded } from "../../RunStore.ts"
 import { json } from "./answerJson.ts"
-import { guestEvents, guestRun } from "./guestRun.ts"
+import { guestEvents, guestRun, mediaIn } from "./guestRun.ts"
 import * as KeptLines from "./keptLines.ts"
 
-/** Adds the routes below a path. `scores` is the folder of evaluations. */
+/** What the routes offer. */
+interface Offer {
+  /** The folder of evaluations, to which scores are added. */
+  readonly evaluations: string | undefined
+  /** Whether media in results are shown. */
+  readonly media: boolean
+}
+
+/** Adds the routes below a path. */
 export const add = Effect.fnUntraced(function* (
   path: `/${string}`,
-  scores: string | undefined
+  { evaluations, media: hasMedia }: Offer
 ): Effect.fn.Return<void, never, HttpRouter.HttpRouter | ServedRuns> {
   const one: `/${string}` = `${path}/runs/:runId`
   const { agents } = yield* ServedRuns
@@ -32,11 +40,11 @@ export const add = Effect.fnUntraced(function* (
       const runId = yield* Route.param("runId")
       const state = yield* runs.state(runId)
       const open = state.status.type === "paused" ? yield* runs.questions(runId) : []
-      return yield* json(guestRun(runId, state, open))
+      return yield* json(guestRun({ runId, state, open, hasMedia }))
     })
   )
   yield* Route.add("GET", `${one}/events`, events)
-  yield* Route.add("GET", `${one}/media/:id`, medium)
+  yield* Route.add("GET", `${one}/media/:id`, medium(hasMedia))
   yield* Route.add("POST", `${one}/cancel`, (runs) =>
     Effect.flatMap(Route.param("runId"), (runId) => Effect.andThen(runs.cancel(runId, "stopped in the chat"), json({})))
   )
@@ -46,7 +54,7 @@ export const add = Effect.fnUntraced(function* (
       return yield* json({})
     })
   )
-  if (scores !== undefined) yield* Route.add("POST", `${one}/score`, score(KeptLines.make(scores)))
+  if (evaluations !== undefined) yield* Route.add("POST", `${one}/score`, score(KeptLines.make(evaluations)))
 })
 
 /** Decisions of an end user: about a call as it was shown, so without a changed input. */
@@ -118,18 +126,32 @@ const frame = (event: { readonly revision?: number | undefined } | undefined): s
     ? ""
     : `${event.revision === undefined ? "" : `id: ${event.revision}\n`}data: ${JSON.stringify(event)}\n\n`
 
-/** Sends the bytes of a medium. Its headers prevent scripts in a page that a model or a skill made. */
-const medium = Effect.fnUntraced(function* (runs: CallerRuns) {
-  const { bytes, media } = yield* runs.getMedia(yield* Route.param("runId"), yield* Route.param("id"))
-  return HttpServerResponse.uint8Array(bytes, {
-    contentType: media.mimeType,
-    headers: {
-      "x-content-type-options": "nosniff",
-      "content-security-policy": "default-src 'none'; sandbox",
-      "cache-control": "private, max-age=31536000, immutable"
+/**
+ * Sends the bytes of a medium that the user sees in the run: the run stores other texts and files as media, too. Its
+ * headers prevent scripts in a page that a model or a skill made.
+ */
+const medium = (hasMedia: boolean) =>
+  Effect.fnUntraced(function* (runs: CallerRuns) {
+    const runId = yield* Route.param("runId")
+    const id = yield* Route.param("id")
+    if (!mediaIn(guestRun({ runId, state: yield* runs.state(runId), hasMedia })).has(id)) {
+      return yield* new NotFound({ what: "medium", id })
     }
+    const { bytes, media } = yield* runs.getMedia(runId, id)
+    return HttpServerResponse.uint8Array(bytes, {
+      contentType: media.mimeType,
+      headers: {
+        "x-content-type-options": "nosniff",
+        "content-security-policy": "default-src 'none'; sandbox",
+        "cache-control": "private, max-age=31536000, immutable",
+        ...(isDrawn(media) ? {} : { "content-disposition": "attachment" })
+      }
+    })
   })
-})
+
+/** Whether a browser draws a medium as a picture or plays it. Other files are downloads, however they are opened. */
+const isDrawn = ({ kind, mimeType }: Media.Media): boolean =>
+  kind !== "document" && !mimeType.toLowerCase().startsWith("image/svg")
 
 const NewScore = Schema.Struct({ good: Schema.Boolean })
 

@@ -1,8 +1,9 @@
 /**
- * The part of a run that an end user sees: the question, what the model said to people, and the questions that the user
- * may answer. Everything is copied by name, so that nothing new of a run is shown by accident.
+ * The part of a run that an end user sees: the question, what the model said to people, the media of results, and the
+ * questions that the user may answer. Everything is copied by name, so that nothing new of a run is shown by accident.
  */
 
+import type { CallResult } from "../../Call.ts"
 import * as Content from "../../Content.ts"
 import * as Message from "../../Message.ts"
 import type { RunEvent } from "../../RunEvent.ts"
@@ -20,14 +21,23 @@ export interface ChatTurn extends Pick<Turn, "turn" | "turnId" | "message" | "co
   readonly outcome?: Turn["outcome"] | undefined
 }
 
-/** Returns a run for an end user, under the name that its page knows. */
-export const guestRun = (runId: string, state: RunState, open: ReadonlyArray<OpenQuestion>): ChatRun => ({
+/** A run for an end user, and whether its results may show media. */
+interface Given {
+  /** The name of the run that the page knows. */
+  readonly runId: string
+  readonly state: RunState
+  readonly open?: ReadonlyArray<OpenQuestion>
+  readonly hasMedia: boolean
+}
+
+/** Returns a run for an end user. */
+export const guestRun = ({ hasMedia, open = [], runId, state }: Given): ChatRun => ({
   runId,
   agent: "",
   input: state.input.slice(-1).map(({ content }) => Message.user(content.filter(isShown))),
   status: statusOf(state.status),
-  turns: state.turns.map(turnOf),
-  currentTurn: state.currentTurn === undefined ? undefined : turnOf(state.currentTurn),
+  turns: state.turns.map((turn) => turnOf(turn, hasMedia)),
+  currentTurn: state.currentTurn === undefined ? undefined : turnOf(state.currentTurn, hasMedia),
   questions: open.filter(isForOwner).map(({ asking, callId, input, name, reason }) => ({
     callId,
     name,
@@ -39,16 +49,49 @@ export const guestRun = (runId: string, state: RunState, open: ReadonlyArray<Ope
 
 const isShown = (part: Content.Content): boolean => part.type === "text" || Content.isMedia(part)
 
-const turnOf = ({ message, turn, turnId }: Turn): ChatTurn => ({
+/** Returns the ids of the media of a run that its user sees. */
+export const mediaIn = ({ currentTurn, input, turns }: ChatRun): ReadonlySet<string> => {
+  const shown = currentTurn === undefined ? turns : [...turns, currentTurn]
+  const parts = [
+    ...input.flatMap(({ content }) => content),
+    ...shown.flatMap(({ completed, message }) => [
+      ...(message?.content ?? []),
+      ...completed.flatMap(({ output = [] }) => output)
+    ])
+  ]
+  return new Set(parts.flatMap((part) => (Content.isMedia(part) && part.fileId !== undefined ? [part.fileId] : [])))
+}
+
+const turnOf = ({ completed, message, turn, turnId }: Turn, hasMedia: boolean): ChatTurn => ({
   turn,
   turnId,
-  completed: [],
+  completed: hasMedia ? completed.flatMap(mediaOf) : [],
   inFlight: [],
   ...(message === undefined ? {} : { message: spoken(message) })
 })
 
+/** Returns the media of a result, without the call that they are from. */
+const mediaOf = ({ error, output = [] }: CallResult, index: number): ReadonlyArray<CallResult> => {
+  const media = error === undefined ? output.filter(Content.isMedia) : []
+  return media.length === 0
+    ? []
+    : [{ callId: String(index), name: null, kind: "skill", input: null, output: media.map(reference) }]
+}
+
+const reference = ({ fileId, mediaType, type, ...rest }: Content.MediaContent): Content.MediaContent => ({
+  type,
+  ...(fileId === undefined ? {} : { fileId }),
+  ...(mediaType === undefined ? {} : { mediaType }),
+  ...("filename" in rest && typeof rest.filename === "string" ? { filename: rest.filename } : {})
+})
+
 const spoken = (message: Message.Message): Message.Message =>
-  Message.assistant([Content.text(saidIn(message)), ...message.content.filter(({ type }) => type === "source")])
+  Message.assistant([
+    Content.text(saidIn(message)),
+    ...message.content.flatMap((part): ReadonlyArray<Content.Content> =>
+      part.type === "source" ? [part] : Content.isMedia(part) ? [reference(part)] : []
+    )
+  ])
 
 /** Whether the policies leave the answer to the user whose run it is. */
 const isForOwner = ({ answerers }: OpenQuestion): boolean =>

@@ -14,7 +14,7 @@ import { type Spoken, spokenIn } from "./chatStream.ts"
 import { excerpt, json, named, wordsOf } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { Markdown } from "./markdown.tsx"
-import { isMedia, Preview } from "./mediaTab.tsx"
+import { isMedia, MediaParts } from "./mediaTab.tsx"
 import { guest, runAddress } from "./pageStore.ts"
 import { saidIn } from "../internal/saidIn.ts"
 import { SourceList } from "./sourceList.tsx"
@@ -101,6 +101,7 @@ const TurnCards = ({ scope, turn }: { turn: ChatTurn; scope: Scope }) => {
         )
       })}
       {isAnswer && <Answer text={text} />}
+      <MediaParts parts={turn.message?.content ?? []} runId={scope.rootRunId} />
       <SourceList content={turn.message?.content ?? []} />
     </>
   )
@@ -168,6 +169,7 @@ const CallCard = ({ result, scope, turn }: CallProps) => {
     .filter((part) => !isMedia(part))
     .map(textOf)
     .join("\n")
+  if (guest.value !== undefined) return <MediaParts parts={output} runId={scope.rootRunId} />
   return (
     <>
       <details class={error === undefined ? "card" : "card error"}>
@@ -178,13 +180,10 @@ const CallCard = ({ result, scope, turn }: CallProps) => {
         <Json value={input} />
         <pre>{error?.message ?? texts}</pre>
       </details>
-      {output.map((part, index) =>
-        isMedia(part) ? (
-          part.fileId !== undefined && <Preview key={index} id={part.fileId} part={part} runId={scope.rootRunId} />
-        ) : (
-          <Page key={index} part={part} onMessage={scope.onMessage} />
-        )
-      )}
+      <MediaParts parts={output} runId={scope.rootRunId} />
+      {output.map((part, index) => (
+        <Page key={index} part={part} onMessage={scope.onMessage} />
+      ))}
     </>
   )
 }

@@ -1,8 +1,10 @@
 /** The media in the messages of a run. Pictures come from the run's own store only. */
 
+import { useSignal } from "@preact/signals"
 import type { Content, MediaContent } from "../../Content.ts"
+import { Icon } from "./icons.tsx"
 import { state } from "./openRun.ts"
-import { data } from "./pageStore.ts"
+import { data, guest } from "./pageStore.ts"
 
 export const MediaTab = () => {
   const shown = state.value
@@ -42,13 +44,31 @@ const mediaIn = (part: Content): ReadonlyArray<MediaContent> =>
   part.type === "tool_result" ? part.content.flatMap(mediaIn) : isMedia(part) ? [part] : []
 
 export const Preview = ({ id, part, runId }: { id: string; part: MediaContent; runId: string }) => {
+  const isLost = useSignal(false)
+  const onError = () => (isLost.value = true)
   const url = data().mediaUrl(runId, id)
-  if (part.type === "image" && part.mediaType !== "image/svg+xml") return <img src={url} alt={id} loading="lazy" />
-  if (part.type === "audio") return <audio src={url} controls />
-  if (part.type === "video") return <video src={url} controls />
+  if (isLost.value) return <p class="quiet">{part.type === "image" ? "picture" : part.type} not available</p>
+  if (part.type === "image" && part.mediaType !== "image/svg+xml") {
+    return <img src={url} alt={guest.value === undefined ? id : "picture"} loading="lazy" onError={onError} />
+  }
+  if (part.type === "audio") return <audio src={url} controls onError={onError} />
+  if (part.type === "video") return <video src={url} controls onError={onError} />
   return (
-    <a href={url} download>
-      download
+    <a class="file" href={url} download>
+      <Icon name="download" /> {("filename" in part ? part.filename : undefined) ?? fileWord(part)}
     </a>
   )
 }
+
+const fileWord = ({ mediaType = "" }: MediaContent): string => {
+  const [, format] = /^\w+\/([a-z]{2,4})(?:[;+]|$)/.exec(mediaType) ?? []
+  return format === undefined ? "file" : `${format.toUpperCase()} file`
+}
+
+/** The media among the parts of a message. */
+export const MediaParts = ({ parts, runId }: { parts: ReadonlyArray<Content>; runId: string }) =>
+  parts.map((part, index) =>
+    isMedia(part) && part.fileId !== undefined ? (
+      <Preview key={index} id={part.fileId} part={part} runId={runId} />
+    ) : null
+  )
