@@ -72,6 +72,29 @@ const bulk = (browser: Browser, office: Office) =>
     )
   })
 
+const compare = (browser: Browser, office: Office) =>
+  attempt("three selected runs are compared as a table, which scrolls alone on a phone", async () => {
+    for (const amount of [1, 2, 3]) await office.submit(`Please pay compared ${amount}`)
+    const page = await enter(browser, office)
+    await page.goto(`${page.url().split("#")[0]}#/?q=compared`)
+    await page.locator(".row", { hasNotText: "compared" }).first().waitFor({ state: "detached" })
+    await page.locator(".row.waiting").nth(2).waitFor()
+    await page.getByLabel("Select all").check()
+    await page.getByRole("link", { name: "Compare 3" }).click()
+    const table = page.getByRole("region", { name: "3 runs" })
+    await table.locator("mark", { hasText: "3" }).waitFor()
+    await page.getByLabel("Only what differs").check()
+    await table.getByRole("row", { name: /^Agent/ }).waitFor({ state: "detached" })
+    await page.setViewportSize({ width: 380, height: 760 })
+    const isAlone: boolean = await page.evaluate(`(() => {
+      const { scrollWidth, clientWidth } = document.querySelector(".compared")
+      return scrollWidth > clientWidth && document.documentElement.scrollWidth <= innerWidth
+    })()`)
+    const titles = await table.getByRole("rowheader").allTextContents()
+    await page.close()
+    return verdict(isAlone && titles.includes("Question"), `differences in ${titles.join(", ")}`)
+  })
+
 const overview = (browser: Browser, office: Office) =>
   attempt("the overview counts runs over time, with its range in the address, and leads to the runs", async () => {
     const page = await enter(browser, office)
@@ -140,6 +163,7 @@ export const runsLines = async (browser: Browser, office: Office): Promise<Reado
     await overview(browser, office),
     await slot(browser, office),
     await table(browser, office),
-    await bulk(browser, office)
+    await bulk(browser, office),
+    await compare(browser, office)
   ]
 }

@@ -49,6 +49,11 @@ export const shots: ReadonlyArray<Shot> = [
     name: "compare",
     address: ({ seats, small }) => `#/compare/${encodeURIComponent(seats ?? "")}/${encodeURIComponent(small ?? "")}`
   },
+  {
+    name: "comparison",
+    address: ({ guide, limited, poem, seats }) =>
+      `#/compare/${[seats, guide, poem, limited].map((id = "") => encodeURIComponent(id)).join("/")}`
+  },
   { name: "playground", address: ({ seats }) => `#/play/${encodeURIComponent(seats ?? "")}?rev=1`, act: play },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },
   { name: "keys", address: () => "#/", act: (page) => page.keyboard.press("?") },

@@ -1,9 +1,9 @@
-/** Two runs side by side, as the page draws them. */
+/** Runs side by side, as the page draws them. */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Schema, Stream } from "effect"
 import { Agent, Kernel, MediaStore, ProtocolRegistry, Provider, RunState, RunStore, Skill, SkillRegistry } from "kernai"
 import { MockProvider } from "kernai/testing"
-import { factsOf, sectionsOf } from "../../src/studio/page/comparison.ts"
+import { factsOf, isSame, sectionsOf, textsOf } from "../../src/studio/page/comparison.ts"
 import { wordDifferences } from "../../src/studio/page/wordDifferences.ts"
 import { command, final } from "../support/blocks.ts"
 
@@ -36,23 +36,59 @@ const ran = (question: string, ...replies: ReadonlyArray<string>) =>
     )
   )
 
-describe("the comparison of two runs", () => {
+describe("the comparison of runs", () => {
   it.effect("has the question, the instructions and each turn with its calls, also one that only one run had", () =>
     Effect.gen(function* () {
       const long = yield* ran("A seat?", command("look", { at: "12A" }), final("Seat 12A is free."))
       const short = yield* ran("Any seat?", final("I do not know."))
-      const sections = sectionsOf(long, short)
+      const sections = sectionsOf([long, short])
       assert.deepStrictEqual(
         sections.map(({ title }) => title),
         ["Question", "Instructions", "Turn 1", "Turn 2"]
       )
       const [question, instructions, first, second] = sections
-      assert.deepInclude(question, { left: "A seat?", right: "Any seat?" })
-      assert.strictEqual(instructions?.left, instructions?.right)
-      assert.deepInclude(first, { left: 'look {"at":"12A"}\n→ free: 12A', right: "I do not know." })
-      assert.deepInclude(second, { left: "Seat 12A is free.", right: undefined })
-      const turns = factsOf(long, short).find(({ title }) => title === "Turns")
-      assert.deepInclude(turns, { left: "2", right: "1" })
+      assert.deepStrictEqual(question?.texts, ["A seat?", "Any seat?"])
+      assert.strictEqual(instructions?.texts[0], instructions?.texts[1])
+      assert.deepStrictEqual(first?.texts, ['look {"at":"12A"}\n→ free: 12A', "I do not know."])
+      assert.deepStrictEqual(second?.texts, ["Seat 12A is free.", undefined])
+    })
+  )
+
+  it.effect("has the facts of any number of runs, with the distance of each figure from the first run", () =>
+    Effect.gen(function* () {
+      const first = yield* ran("A seat?", final("I do not know."))
+      const second = yield* ran(
+        "A seat?",
+        command("look", { at: "12A" }),
+        command("look", { at: "3C" }),
+        final("Both.")
+      )
+      const third = yield* ran("A seat?", final("I do not know."))
+      const facts = factsOf([first, second, third])
+      const find = (title: string) => facts.find((fact) => fact.title === title)
+      assert.deepStrictEqual(find("Calls")?.texts, ["none", "look × 2", "none"])
+      assert.deepInclude(find("Turns"), { texts: ["1", "3", "1"], changes: ["", "+2", ""] })
+      assert.deepStrictEqual(
+        textsOf([first, second, third]).map((text) => [text.title, isSame(text)]),
+        [
+          ["Question", true],
+          ["Instructions", true],
+          ["Answer", false]
+        ]
+      )
+    })
+  )
+
+  it.effect("names the settings that a turn had instead of those of its agent", () =>
+    Effect.gen(function* () {
+      const state = yield* ran("A seat?", final("Free."))
+      const [turn] = state.turns
+      const warm = {
+        ...state,
+        turns: turn === undefined ? [] : [{ ...turn, args: { generation: { temperature: 0.5 } } }]
+      }
+      const settings = factsOf([state, warm]).find(({ title }) => title === "Settings")
+      assert.deepStrictEqual(settings?.texts, ["as the agent", "temperature 0.5"])
     })
   )
 })

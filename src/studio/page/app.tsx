@@ -57,7 +57,7 @@ export const App = () => {
 }
 
 const Screen = () => {
-  const { id, screen, sub } = place.value
+  const { id, parts, screen, sub } = place.value
   switch (screen) {
     case "overview":
       return <OverviewView />
@@ -72,7 +72,7 @@ const Screen = () => {
     case "scenarios":
       return <ScenariosView />
     case "compare":
-      return <CompareView key={`${id}/${sub}`} left={id} right={sub} />
+      return <CompareView key={parts.join("/")} runIds={parts} />
     case "play":
       return <PlayView key={id} runId={id} />
     case "evaluate":

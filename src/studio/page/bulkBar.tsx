@@ -1,7 +1,7 @@
 /** What can be done with the selected runs. */
 
 import type { RunLine } from "../internal/studioData.ts"
-import { compareAddress } from "./compareView.tsx"
+import { compareAddress, mostCompared } from "./compareView.tsx"
 import { counted } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
 import { attempt, canChange, data } from "./pageStore.ts"
@@ -31,7 +31,6 @@ const actOn = async (lines: ReadonlyArray<RunLine>, done: string, act: (runId: s
 export const BulkBar = () => {
   const lines = runs.value.filter(({ runId }) => selected.value.has(runId))
   if (lines.length === 0) return null
-  const [second, first] = lines
   const ofStatus = (statuses: ReadonlySet<string>) => lines.filter(({ status }) => statuses.has(status.type))
   return (
     <div class="bulk" role="group" aria-label="Selected runs">
@@ -52,9 +51,9 @@ export const BulkBar = () => {
           />
         </>
       )}
-      {first !== undefined && second !== undefined && lines.length === 2 && (
-        <a class="button" href={compareAddress({ left: first.runId, right: second.runId })}>
-          <Icon name="columns-3" /> Compare
+      {lines.length > 1 && lines.length <= mostCompared && (
+        <a class="button" href={compareAddress(lines.map(({ runId }) => runId).toReversed())}>
+          <Icon name="columns-3" /> Compare {lines.length}
         </a>
       )}
       <Act icon="download" name="Export" lines={lines} act={(lines) => actOn(lines, "Exported", download)} />

@@ -1,84 +1,77 @@
-/** Two runs side by side, with their differences. */
+/** Runs with their differences: two side by side, more as a table. */
 
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { RunState } from "../../RunState.ts"
-import { factsOf, type Section, sectionsOf } from "./comparison.ts"
-import { type Piece, wordDifferences } from "./wordDifferences.ts"
+import { FactRow, Side } from "./compareCells.tsx"
+import { CompareTable } from "./compareTable.tsx"
+import { factsOf, isSame, type Section, sectionsOf } from "./comparison.ts"
 import { excerpt, wordsOf } from "./format.ts"
 import { attempt, runAddress } from "./pageStore.ts"
 import { readState } from "./readState.ts"
 import { SkeletonScreen } from "./skeleton.tsx"
+import { wordDifferences } from "./wordDifferences.ts"
 
-interface Props {
-  readonly left: string
-  readonly right: string
-}
+/** The most runs that are compared at once. */
+export const mostCompared = 20
 
-export const compareAddress = ({ left, right }: Props): string =>
-  `#/compare/${encodeURIComponent(left)}/${encodeURIComponent(right)}`
+/** Returns the address at which runs are compared with the first one. */
+export const compareAddress = (runIds: ReadonlyArray<string>): string =>
+  `#/compare/${runIds.map(encodeURIComponent).join("/")}`
 
-export const CompareView = ({ left, right }: Props) => {
+export const CompareView = ({ runIds }: { runIds: ReadonlyArray<string> }) => {
   const states = useSignal<ReadonlyArray<RunState>>([])
-  useEffect(() => void attempt(async () => (states.value = await Promise.all([left, right].map(readState)))), [])
-  const [ours, theirs] = states.value
-  if (ours === undefined || theirs === undefined) return <SkeletonScreen title="Compare" label="reading both runs" />
+  const compared = [...new Set(runIds)].slice(0, mostCompared)
+  useEffect(() => void attempt(async () => (states.value = await Promise.all(compared.map(readState)))), [])
+  if (states.value.length === 0) return <SkeletonScreen title="Compare" label="reading the runs" />
   return (
     <section class="screen compare" aria-label="Compare">
       <header>
         <h1>Compare</h1>
+        {runIds.length > mostCompared && <p class="quiet">the first {mostCompared} runs</p>}
       </header>
-      <div class="abreast heads">
-        {[ours, theirs].map((state) => (
-          <a key={state.runId} href={runAddress(state.runId)}>
-            {excerpt(wordsOf(state.input.at(-1)), 120) || state.agent}
-            <small>{state.runId}</small>
-          </a>
-        ))}
-      </div>
-      <Facts facts={factsOf(ours, theirs)} />
-      {sectionsOf(ours, theirs).map((section) => (
-        <Pair key={section.title} section={section} />
-      ))}
+      {states.value.length > 2 ? <CompareTable states={states.value} /> : <Columns states={states.value} />}
     </section>
   )
 }
 
-const Facts = ({ facts }: { facts: ReadonlyArray<Section> }) => (
-  <table class="experiments">
-    <tbody>
-      {facts.map(({ left, right, title }) => (
-        <tr key={title} class={left === right ? "" : "differs"}>
-          <th scope="row">{title}</th>
-          <td>{left}</td>
-          <td>{right}</td>
-        </tr>
+const Columns = ({ states }: { states: ReadonlyArray<RunState> }) => (
+  <>
+    <div class="abreast heads">
+      {states.map((state) => (
+        <a key={state.runId} href={runAddress(state.runId)}>
+          {excerpt(wordsOf(state.input.at(-1)), 120) || state.agent}
+          <small>{state.runId}</small>
+        </a>
       ))}
-    </tbody>
-  </table>
+    </div>
+    <table class="experiments">
+      <tbody>
+        {factsOf(states).map((fact) => (
+          <FactRow key={fact.title} fact={fact} />
+        ))}
+      </tbody>
+    </table>
+    {sectionsOf(states).map((section) => (
+      <Folded key={section.title} section={section} />
+    ))}
+  </>
 )
 
 /** A section of both runs, folded where they are the same. */
-const Pair = ({ section: { left, right, title } }: { section: Section }) => {
-  const isSame = left === right
+const Folded = ({ section }: { section: Section }) => {
+  const { texts, title } = section
+  const [left, right] = texts
   const pieces = wordDifferences(left ?? "", right ?? "")
   return (
-    <details class="card" open={!isSame}>
+    <details class="card" open={!isSame(section)}>
       <summary>
-        <b>{title}</b> <span class="quiet">{isSame ? "the same" : ""}</span>
+        <b>{title}</b> <span class="quiet">{isSame(section) ? "the same" : ""}</span>
       </summary>
       <div class="abreast">
-        <Side text={left} pieces={pieces.left} />
-        {!isSame && <Side text={right} pieces={pieces.right} />}
+        <Side text={left} none="no such turn" pieces={pieces.left} />
+        {!isSame(section) && <Side text={right} none="no such turn" pieces={pieces.right} />}
       </div>
     </details>
   )
 }
-
-/** A text with its own words marked. */
-export const Side = ({ pieces, text }: { text: string | undefined; pieces: ReadonlyArray<Piece> }) =>
-  text === undefined ? (
-    <p class="quiet">no such turn</p>
-  ) : (
-    <p class="side-text">{pieces.map(({ isOwn, text }, index) => (isOwn ? <mark key={index}>{text}</mark> : text))}</p>
-  )

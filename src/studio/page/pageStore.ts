@@ -22,14 +22,17 @@ export interface Place {
   readonly screen: (typeof screens)[number] | "runs" | "run"
   readonly id: string
   readonly sub: string
+  /** All parts of the address after the screen, of which `id` and `sub` are the first. */
+  readonly parts: ReadonlyArray<string>
   readonly query: URLSearchParams
 }
 
 /** The screen of the address. */
 export const place = computed((): Place => {
   const [path = "", query = ""] = hash.value.replace(/^#\/?/, "").split("?")
-  const [screen = "", id = "", sub = ""] = path.split("/").map(decodeURIComponent)
-  return { screen: screenOf(screen, id), id, sub, query: new URLSearchParams(query) }
+  const [screen = "", ...parts] = path.split("/").map(decodeURIComponent)
+  const [id = "", sub = ""] = parts
+  return { screen: screenOf(screen, id), id, sub, parts, query: new URLSearchParams(query) }
 })
 
 const screenOf = (name: string, id: string): Place["screen"] =>

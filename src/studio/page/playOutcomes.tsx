@@ -4,7 +4,8 @@ import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { answer, type RunState } from "../../RunState.ts"
-import { compareAddress, Side } from "./compareView.tsx"
+import { Side } from "./compareCells.tsx"
+import { compareAddress } from "./compareView.tsx"
 import { cost, duration } from "./format.ts"
 import { attempt, runAddress } from "./pageStore.ts"
 import { readState } from "./readState.ts"
@@ -57,10 +58,10 @@ const Outcome = ({ before, fork, runId }: { before: string; fork: string; runId:
           {state.costUsd !== undefined && `, ${cost(state.costUsd)}`}
         </span>
       </p>
-      <Side text={text} pieces={wordDifferences(before, text).right} />
+      <Side text={text} none="no answer" pieces={wordDifferences(before, text).right} />
       <p class="actions">
         <a href={runAddress(fork)}>Open</a>
-        <a href={compareAddress({ left: runId, right: fork })}>Compare</a>
+        <a href={compareAddress([runId, fork])}>Compare</a>
       </p>
     </article>
   )

@@ -32,8 +32,7 @@ export const RunHeading = () => {
             <>
               {" "}
               · fork of <a href={`${runAddress(forkedFrom.runId)}?rev=${forkedFrom.revision}`}>{forkedFrom.runId}</a> at
-              revision {forkedFrom.revision},{" "}
-              <a href={compareAddress({ left: forkedFrom.runId, right: runId })}>compare</a>
+              revision {forkedFrom.revision}, <a href={compareAddress([forkedFrom.runId, runId])}>compare</a>
             </>
           )}
         </p>
