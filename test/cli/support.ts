@@ -57,6 +57,7 @@ export const chatFlags: ChatFlags = {
   yes: undefined,
   maxSteps: undefined,
   dialect: undefined,
+  history: false,
   color: undefined
 }
 

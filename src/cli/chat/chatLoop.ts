@@ -21,6 +21,7 @@ import * as Settings from "../settings.ts"
 import { whole } from "../plainDrawing.ts"
 import * as Text from "../terminalText.ts"
 import * as Answer from "./answerMessage.ts"
+import { help } from "./chatCommands.ts"
 import * as Session from "./chatSession.ts"
 import { LineReader } from "./lineReader.ts"
 import { restoredText } from "../workspace/workText.ts"
@@ -136,19 +137,6 @@ const command = Effect.fnUntraced(function* (chat: Chat, line: string) {
       return note(chat, `there is no /${Text.excerpt(word, 40)}; /help lists the commands`)
   }
 })
-
-const help = `/history        show the last 50 messages
-/skills         show what the model may call
-/retry          continue an answer that was stopped or failed
-/plan, /work    change nothing, or carry the plan out (with --workspace)
-/undo           take back the files that the last message changed
-/new [name]     start another session
-/sessions       list all sessions
-/session NAME   go to a session
-/exit           end the chat, as Ctrl-D does
-//text          send a message that begins with a slash
-Ctrl-C stops the answer that is streaming.
-`
 
 const history = Effect.fnUntraced(function* (chat: Chat) {
   const { screen, session, setting } = chat

@@ -1,4 +1,4 @@
-/** Reads lines on demand from a terminal, with Node's readline for editing and history, or from a pipe. */
+/** Reads lines on demand from a terminal, with Node's readline for editing and completion, or from a pipe. */
 
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -10,12 +10,15 @@ import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { createInterface, type Interface } from "node:readline"
 import { type CommandFailed, usage } from "../exit.ts"
+import { words } from "./chatCommands.ts"
+import * as InputHistory from "./inputHistory.ts"
+import * as KeyInput from "./keyInput.ts"
 
 type Line = Effect.Effect<Option.Option<string>, CommandFailed>
 
 /** Reads lines. At the end of the input, a line is none. */
 export interface Shape {
-  /** Reads the next line, which may have been typed ahead. */
+  /** Reads the next message, which may have been typed ahead, and have several lines. */
   readonly read: (prompt: string) => Line
   /**
    * Reads the answer to a question. On a terminal, only a line typed from now on counts. A line typed ahead cannot be
@@ -30,15 +33,16 @@ export interface Shape {
 /** The input of a command. */
 export class LineReader extends Context.Service<LineReader, Shape>()("kernai/cli/LineReader") {}
 
-/** Reads the standard input. */
-export const layerProcess = Layer.effect(
-  LineReader,
-  Effect.suspend(() =>
-    process.stdin.isTTY && process.stdout.isTTY
-      ? fromTerminal(process.stdin, process.stdout)
-      : Stdio.Stdio.use(({ stdin }) => fromStream(stdin))
+/** Reads the standard input. On a terminal, `keepsHistory` offers the messages of earlier chats. */
+export const layerProcess = (keepsHistory: boolean) =>
+  Layer.effect(
+    LineReader,
+    Effect.gen(function* () {
+      if (!process.stdin.isTTY || !process.stdout.isTTY) return yield* fromStream((yield* Stdio.Stdio).stdin)
+      const history = keepsHistory ? yield* InputHistory.ofUser : InputHistory.none
+      return yield* fromTerminal(process.stdin, process.stdout, history)
+    })
   )
-)
 
 /** Reads the lines of a stream. */
 export const fromStream = <E extends { readonly message: string }>(
@@ -56,50 +60,96 @@ export const fromStream = <E extends { readonly message: string }>(
 /** Reads the lines that are typed on a terminal. */
 export const fromTerminal = (
   input: NodeJS.ReadableStream,
-  output: NodeJS.WritableStream
+  output: NodeJS.WritableStream,
+  history: InputHistory.InputHistory = InputHistory.none
 ): Effect.Effect<Shape, never, Scope.Scope> =>
   Effect.acquireRelease(
-    Effect.sync(() => createInterface({ input, output, terminal: true, historySize: 500 })),
-    (reader) => Effect.sync(() => reader.close())
-  ).pipe(Effect.map((reader) => readerOf(reader, output)))
+    Effect.sync(() => {
+      const keys = KeyInput.from(input)
+      const reader = createInterface({
+        input: keys.stream,
+        output,
+        terminal: true,
+        historySize: 500,
+        history: [...history.messages],
+        completer: (line: string) => [words.filter((word) => line !== "" && word.startsWith(line)), line]
+      })
+      return { keys, reader }
+    }),
+    ({ keys, reader }) =>
+      Effect.sync(() => {
+        output.write(KeyInput.pasteMarks.off)
+        reader.close()
+        keys.end()
+      })
+  ).pipe(Effect.map(({ reader }) => readerOf(reader, output, history)))
 
-const readerOf = (reader: Interface, output: NodeJS.WritableStream): Shape => {
+const readerOf = (reader: Interface, output: NodeJS.WritableStream, history: InputHistory.InputHistory): Shape => {
   const ahead: Array<string> = []
   let isClosed = false
+  let isQuestion = false
   let waiting: ((line: Option.Option<string>) => void) | undefined
   const give = (line: Option.Option<string>) => {
     const resume = waiting
     waiting = undefined
     resume?.(line)
   }
+  // Answers to questions, and lines that continue, are not offered again.
+  reader.on("history", (lines: Array<string>) => {
+    if (isQuestion || lines[0]?.endsWith("\\") === true) lines.shift()
+  })
   reader.on("line", (line) => {
     if (waiting === undefined) ahead.push(line)
-    else give(Option.some(line))
+    else if (isQuestion || !line.endsWith("\\")) give(Option.some(line))
+    else {
+      reader.prompt()
+      reader.write(`${line.slice(0, -1)}${KeyInput.lineBreak}`)
+    }
   })
   reader.on("close", () => {
     isClosed = true
+    // Ctrl-D leaves the cursor behind the prompt.
+    if (waiting !== undefined) output.write("\n")
     give(Option.none())
   })
   // A closed terminal cannot be reset; the end of its input follows.
   reader.on("error", () => {})
 
-  const ask = (prompt: string): Line =>
+  const prompt = (text: string, asks: boolean): Line =>
     Effect.callback((resume) => {
       if (isClosed) return resume(Effect.succeedNone)
-      waiting = (line) => resume(Effect.succeed(line))
-      reader.setPrompt(prompt)
+      isQuestion = asks
+      waiting = (line) => {
+        isQuestion = false
+        resume(Effect.succeed(line))
+      }
+      reader.setPrompt(text)
+      output.write(KeyInput.pasteMarks.on)
       reader.prompt()
       return Effect.sync(() => {
+        isQuestion = false
         waiting = undefined
       })
     })
-  const read = (prompt: string): Line =>
+  const typed = (text: string): Line =>
     Effect.suspend(() => {
       const line = ahead.shift()
-      return line === undefined ? ask(prompt) : Effect.succeedSome(line)
+      return line === undefined ? prompt(text, false) : Effect.succeedSome(line)
     })
-  return { read, ask, interrupted: interruptsOf(reader, output, () => waiting !== undefined), isTerminal: true }
+  const read = (text: string): Line =>
+    Effect.tap(typed(text), (line) =>
+      Option.isSome(line) && line.value.trim() !== "" ? history.add(line.value) : Effect.void
+    )
+  return {
+    read: (text) => Effect.map(read(text), whole),
+    ask: (text) => Effect.map(prompt(text, true), whole),
+    interrupted: interruptsOf(reader, output, () => waiting !== undefined),
+    isTerminal: true
+  }
 }
+
+/** Returns a line with its line breaks. */
+const whole = Option.map((line: string) => line.replaceAll(KeyInput.lineBreak, "\n"))
 
 /** Emits Ctrl-C, which stops the streaming answer. At the prompt it discards the typed line, like a shell. */
 const interruptsOf = (

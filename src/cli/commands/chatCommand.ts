@@ -11,7 +11,7 @@ export const chat = Command.make(
   Effect.fnUntraced(function* (input) {
     const { chat } = yield* Effect.promise(() => import("../chat/terminalChat.ts"))
     const { layerProcess } = yield* Effect.promise(() => import("../chat/lineReader.ts"))
-    yield* Effect.provide(chat(input), layerProcess)
+    yield* Effect.provide(chat(input), layerProcess(input.history))
   })
 ).pipe(
   Command.withDescription(

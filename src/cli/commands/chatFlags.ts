@@ -1,6 +1,7 @@
 /** The flags of `kernai chat`. */
 
 import { Flag } from "effect/cli"
+import * as Config from "effect/Config"
 import * as Shared from "./flags.ts"
 
 export const flags = {
@@ -20,6 +21,11 @@ export const flags = {
   plan: Shared.optionalToggle("plan", "Begin in plan mode, which changes nothing; /work carries the plan out"),
   maxSteps: Shared.optional(
     Shared.positive("max-steps", "number", "Maximum turns of a message (20, or that of the agent file)")
+  ),
+  history: Flag.Boolean("history").pipe(
+    Flag.withDescription("Offer the messages of earlier chats, from a file (--no-history, KERNAI_HISTORY=false)"),
+    Flag.withFallbackConfig(Config.Boolean("KERNAI_HISTORY")),
+    Flag.withDefault(true)
   ),
   color: Shared.color
 }

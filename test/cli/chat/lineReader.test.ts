@@ -102,6 +102,70 @@ describe("lines from a terminal", () => {
     })
   )
 
+  it.live("have the line breaks of a pasted text, of Alt-Enter and of a backslash, and end at Enter", () =>
+    Effect.gen(function* () {
+      const input = new PassThrough()
+      const { read } = yield* LineReader.fromTerminal(input, new PassThrough())
+      const message = Effect.fnUntraced(function* (...pieces: ReadonlyArray<string>) {
+        const line = yield* Effect.forkChild(read("> "), { startImmediately: true })
+        for (const piece of pieces) {
+          yield* Effect.promise(() => new Promise(setImmediate))
+          input.write(piece)
+        }
+        return Option.getOrUndefined(yield* Fiber.join(line))
+      })
+      assert.strictEqual(yield* message("\u001b[200~a\r\n\tb\u0003\n\u001b[201~c\r"), "a\n  b\nc")
+      assert.strictEqual(yield* message("\u001b[20", "0~a\rb\u001b[2", "01~\r"), "a\nb")
+      assert.strictEqual(yield* message("one\u001b\r", "two\r"), "one\ntwo")
+      assert.strictEqual(yield* message("one\\\r", "two\r"), "one\ntwo")
+    })
+  )
+
+  it.live("are completed by Tab to the commands of a chat", () =>
+    Effect.gen(function* () {
+      const input = new PassThrough()
+      const output = new PassThrough({ encoding: "utf8" })
+      const { read } = yield* LineReader.fromTerminal(input, output)
+      const line = yield* Effect.forkChild(read("> "), { startImmediately: true })
+      let written = ""
+      const until = (text: string) =>
+        Effect.eventually(
+          Effect.suspend(() => {
+            written += output.read() ?? ""
+            return written.includes(text) ? Effect.void : Effect.andThen(Effect.yieldNow, Effect.fail("not yet"))
+          })
+        )
+      input.write("/hi")
+      yield* until("/hi")
+      input.write("\t")
+      yield* until("story")
+      input.write("\r")
+      assert.deepStrictEqual(yield* Fiber.join(line), Option.some("/history"))
+    })
+  )
+
+  it.live("are offered again in later chats, except answers to questions", () =>
+    Effect.gen(function* () {
+      const input = new PassThrough()
+      const added: Array<string> = []
+      const { ask, read } = yield* LineReader.fromTerminal(input, new PassThrough(), {
+        messages: ["of an earlier chat"],
+        add: (message) => Effect.sync(() => void added.push(message))
+      })
+      const typed = Effect.fnUntraced(function* (line: typeof read, keys: string) {
+        const reading = yield* Effect.forkChild(line("> "), { startImmediately: true })
+        yield* Effect.promise(() => new Promise(setImmediate))
+        input.write(keys)
+        return Option.getOrUndefined(yield* Fiber.join(reading))
+      })
+      assert.strictEqual(yield* typed(read, "one\u001b\rtwo\r"), "one\ntwo")
+      assert.strictEqual(yield* typed(ask, "y secret\r"), "y secret")
+      assert.strictEqual(yield* typed(read, "\u001b[A\r"), "one\ntwo")
+      assert.strictEqual(yield* typed(read, "\u001b[A\u001b[A\r"), "of an earlier chat")
+      assert.deepStrictEqual(added, ["one↵two", "one↵two", "of an earlier chat"])
+    })
+  )
+
   it.live("end when the terminal is closed and cannot be reset", () =>
     Effect.gen(function* () {
       const input = new PassThrough()
