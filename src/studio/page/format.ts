@@ -27,7 +27,9 @@ export const cost = (usd: number | undefined): string =>
 export const tokens = (usage: Usage | null | undefined): string =>
   usage === null || usage === undefined
     ? "tokens unknown"
-    : `${usage.inputTokens} in (${usage.cachedTokens} cached), ${usage.outputTokens} out`
+    : `${grouped(usage.inputTokens)} in (${grouped(usage.cachedTokens)} cached), ${grouped(usage.outputTokens)} out`
+
+const grouped = (count: number): string => count.toLocaleString("en")
 
 /** Returns a count in three digits or so, as `2.5M`. */
 export const short = (count: number): string => new Intl.NumberFormat("en", { notation: "compact" }).format(count)

@@ -52,7 +52,7 @@ export const OverviewChart = ({ measure, overview }: Props) => {
       <p class="keys-of-chart">
         {legend.map(({ label, token }) => (
           <span key={label}>
-            <i style={{ background: `var(--${token})` }} /> {label}
+            <i style={{ background: areaOf(token) }} /> {label}
           </span>
         ))}
       </p>
@@ -63,6 +63,9 @@ export const OverviewChart = ({ measure, overview }: Props) => {
 /** Loads the charts, which are a file beside the script of the page. */
 const loadCharts = (): Promise<typeof import("./charts.ts")> => import(new URL("charts.js", import.meta.url).href)
 
+/** Returns the color of an area. The tokens of statuses are as dark as texts have to be. */
+const areaOf = (token: string): string => `color-mix(in oklab, var(--${token}) 75%, var(--panel))`
+
 const chartOf = (overview: Overview, measure: Measure, element: HTMLElement): Chart => {
   const { from, slots, to } = overview
   const width = (to - from) / slots
@@ -70,14 +73,16 @@ const chartOf = (overview: Overview, measure: Measure, element: HTMLElement): Ch
     element.style.color = color
     return getComputedStyle(element).color
   }
-  // The colors of statuses are for text. Large areas are softer.
-  const area = (token: string) => computed(`color-mix(in oklch, var(--${token}) 72%, var(--panel))`)
   return {
     times: Array.from({ length: slots }, (_, slot) => from + slot * width),
     end: to,
     ink: computed("var(--quiet)"),
     line: computed("var(--line-soft)"),
-    series: seriesOf(overview, measure).map(({ label, token, values }) => ({ label, color: area(token), values })),
+    series: seriesOf(overview, measure).map(({ label, token, values }) => ({
+      label,
+      color: computed(areaOf(token)),
+      values
+    })),
     ...axes[measure],
     onSlot: (slot) => {
       const of = (at: number) => new Date(from + at * width).toISOString()

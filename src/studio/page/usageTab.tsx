@@ -24,9 +24,9 @@ const Turns = ({ shown }: { shown: RunState }) => {
             <th>Turn</th>
             <th>Model</th>
             <th>Tokens</th>
-            <th>Cost</th>
-            <th>Time</th>
-            <th>Attempts</th>
+            <th class="number">Cost</th>
+            <th class="number">Time</th>
+            <th class="number">Attempts</th>
           </tr>
         </thead>
         <tbody>
@@ -35,17 +35,17 @@ const Turns = ({ shown }: { shown: RunState }) => {
               <td>{turn}</td>
               <td>{model ?? "none yet"}</td>
               <td>{tokens(usage)}</td>
-              <td>{cost(prices.get(turn))}</td>
-              <td>{latencyMs === undefined ? "unknown" : duration(latencyMs)}</td>
-              <td>{attempt}</td>
+              <td class="number">{cost(prices.get(turn))}</td>
+              <td class="number">{latencyMs === undefined ? "unknown" : duration(latencyMs)}</td>
+              <td class="number">{attempt}</td>
             </tr>
           ))}
           <tr>
             <th>All</th>
             <td>{shown.unreportedTurns > 0 && `${shown.unreportedTurns} turns unreported`}</td>
             <td>{tokens(shown.unreportedTurns >= turns.length ? undefined : shown.usage)}</td>
-            <td>{cost(shown.costUsd)}</td>
-            <td>{duration(shown.updatedAt - shown.createdAt)}</td>
+            <td class="number">{cost(shown.costUsd)}</td>
+            <td class="number">{duration(shown.updatedAt - shown.createdAt)}</td>
             <td />
           </tr>
         </tbody>
