@@ -95,6 +95,31 @@ const compare = (browser: Browser, office: Office) =>
     return verdict(isAlone && titles.includes("Question"), `differences in ${titles.join(", ")}`)
   })
 
+const tags = (browser: Browser, office: Office) =>
+  attempt("selected runs are tagged, and a tag in the list leads to its runs, in the address", async () => {
+    await Promise.all([office.submit("Please pay tagged 1"), office.submit("Please pay tagged 2")])
+    const page = await enter(browser, office)
+    const list = page.url().split("#")[0] ?? ""
+    await page.goto(`${list}#/?q=tagged`)
+    await page.locator(".row", { hasNotText: "tagged" }).first().waitFor({ state: "detached" })
+    await page.locator(".row.waiting").nth(1).waitFor()
+    await page.getByLabel("Select all").check()
+    const bar = page.getByRole("group", { name: "Selected runs" })
+    await bar.getByText("Tag", { exact: true }).click()
+    await page.getByLabel("New tag").fill("needs legal")
+    await page.keyboard.press("Enter")
+    await page.getByText("Tagged 2 runs").waitFor()
+    await page.getByRole("button", { name: "needs-legal", exact: true }).first().click()
+    await page.locator(".row").nth(1).waitFor()
+    const found = [filterIn(page.url()), await page.locator(".row", { hasText: "tagged" }).count()]
+    await page.getByLabel("Select all").check()
+    await bar.getByText("Tag", { exact: true }).click()
+    await page.getByRole("button", { name: "Remove needs-legal" }).click()
+    await page.getByText("No run fits the filter").waitFor()
+    await page.close()
+    return verdict(found.join() === "tag:needs-legal,2", found.join(", "))
+  })
+
 const overview = (browser: Browser, office: Office) =>
   attempt("the overview counts runs over time, with its range in the address, and leads to the runs", async () => {
     const page = await enter(browser, office)
@@ -164,6 +189,7 @@ export const runsLines = async (browser: Browser, office: Office): Promise<Reado
     await slot(browser, office),
     await table(browser, office),
     await bulk(browser, office),
-    await compare(browser, office)
+    await compare(browser, office),
+    await tags(browser, office)
   ]
 }

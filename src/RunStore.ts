@@ -58,7 +58,8 @@ export type {
   RunSpending,
   RunStatus,
   RunStoreShape,
-  StatusWord
+  StatusWord,
+  Tags
 } from "./internal/store/runStoreTypes.ts"
 
 /**

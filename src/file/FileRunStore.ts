@@ -44,6 +44,7 @@ import * as Leases from "./internal/fileLease.ts"
 import * as Log from "./internal/lineLog.ts"
 import * as Name from "./internal/fileName.ts"
 import * as FileNotes from "./internal/fileNotes.ts"
+import * as FileTags from "./internal/fileTags.ts"
 
 /**
  * Options of a store in a directory.
@@ -120,6 +121,7 @@ const storeOf = (directory: Directory) => {
     cancelled: (runId) => cancellations.of(runId),
     offers: directory.offers.offers,
     notes: FileNotes.make(files, directory.path),
+    tags: FileTags.make(files, directory.path),
     remove: (runIds) => Effect.catchTag(remove(directory, runIds), "PlatformError", failed("remove"))
   }
   return { store, end: followers.end }

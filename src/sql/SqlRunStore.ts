@@ -37,6 +37,7 @@ import * as SqlChanges from "./internal/sqlChanges.ts"
 import * as SqlCounts from "./internal/sqlCounts.ts"
 import * as SqlSpending from "./internal/sqlSpending.ts"
 import * as SqlNotes from "./internal/sqlNotes.ts"
+import * as SqlTags from "./internal/sqlTags.ts"
 import * as Offers from "./internal/sqlOffers.ts"
 import * as SqliteClient from "./SqliteClient.ts"
 
@@ -124,6 +125,7 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, offers: Offers.S
     cancelled: (runId) => database.cancellations.of(Key.make(runId)),
     offers: offers.offers,
     notes: SqlNotes.make(database.sql),
+    tags: SqlTags.make(database.sql),
     counts: SqlCounts.make(database.sql),
     spending: SqlSpending.make(database.sql),
     remove: (runIds) => Effect.catchTag(remove(database, runIds), "SqlError", failed("remove"))

@@ -196,7 +196,7 @@ export const foldFrom = (
  * @category models
  * @since 0.1.0
  */
-export interface JournalHead extends Omit<RunHead, "status" | "lease"> {
+export interface JournalHead extends Omit<RunHead, "status" | "lease" | "tags"> {
   readonly status: Status
 }
 
@@ -254,6 +254,24 @@ export const underLease = (head: JournalHead, lease: Lease | undefined): RunHead
   status: statusOf(head.status, lease),
   lease
 })
+
+/**
+ * Adds the tags of a run to its head.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const withTags = (head: RunHead, tags: ReadonlyArray<string>): RunHead =>
+  tags.length === 0 ? head : { ...head, tags }
+
+/**
+ * Returns the tags of a run, sorted, after one is added or removed.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const tagsAfter = (tags: ReadonlyArray<string>, change: "add" | "remove", tag: string): ReadonlyArray<string> =>
+  [...tags.filter((one) => one !== tag), ...(change === "add" ? [tag] : [])].toSorted()
 
 export {
   /**
@@ -313,6 +331,7 @@ export const matches = (head: RunHead, filter: RunFilter): boolean =>
   (filter.agent === undefined || filter.agent === head.agent) &&
   (filter.caller === undefined || filter.caller === head.caller?.id) &&
   (filter.model === undefined || filter.model === head.model) &&
+  (filter.tag === undefined || head.tags?.includes(filter.tag) === true) &&
   isSelected(head.caller, filter) &&
   (filter.prefix === undefined || head.runId.startsWith(filter.prefix)) &&
   (filter.rootRunId === undefined || filter.rootRunId === head.rootRunId) &&

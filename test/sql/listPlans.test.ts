@@ -63,6 +63,15 @@ describe("SqlRunStore on SQLite", () => {
     })
   )
 
+  it.effect("finds the runs of a tag by an index, and scans no others", () =>
+    Effect.gen(function* () {
+      const planOf = yield* stored
+      const steps = yield* planOf({ roots: true, limit: 100, tag: "urgent", after })
+      assert.match(steps.join("\n"), /kernai_labels_label \(label=\?\)/)
+      assert.include(steps, "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)")
+    })
+  )
+
   const lists = [
     ["newest first", failed, "(agent=? AND status=?)"],
     ["on a later page", { ...failed, after }, "(agent=? AND status=? AND created_at<?)"],

@@ -346,6 +346,36 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("gives runs a tag, lists the runs of a tag, and takes no tag that a filter could not name", () =>
+    Effect.gen(function* () {
+      const site = yield* serve()
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const tag = (change: "add" | "remove", name: string, headers: Readonly<Record<string, string>> = cookie) =>
+        Effect.map(
+          send(
+            site,
+            "POST",
+            "/data/tags",
+            { ...headers, "x-kernai-studio": "1" },
+            { change, tag: name, runIds: [runId] }
+          ),
+          ({ status }) => status
+        )
+      const tagged = (name: string) =>
+        Effect.map(send(site, "GET", `/data/runs?tag=${name}`, cookie), ({ text }) =>
+          JSON.parse(text).runs.map(({ tags }: { readonly tags: ReadonlyArray<string> }) => tags)
+        )
+      assert.strictEqual(yield* tag("add", "urgent"), 200)
+      assert.deepStrictEqual(yield* tagged("urgent"), [["urgent"]])
+      assert.deepStrictEqual(yield* tagged("other"), [])
+      for (const name of ["two words", "", "x".repeat(65)]) assert.strictEqual(yield* tag("add", name), 400)
+      assert.strictEqual(yield* tag("remove", "urgent", {}), 401)
+      assert.strictEqual(yield* tag("remove", "urgent"), 200)
+      assert.deepStrictEqual(yield* tagged("urgent"), [])
+    }).pipe(Effect.scoped)
+  )
+
   it.live("compresses what is long for clients that accept it, and nothing for others", () =>
     Effect.gen(function* () {
       const site = yield* serve()

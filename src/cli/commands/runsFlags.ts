@@ -37,6 +37,7 @@ export const listFlags = {
   status: status.pipe(Flag.withDescription("Only runs with this status"), Shared.optional),
   agentName,
   model: Shared.optionalText("model", "name", "Only runs that ended with a reply of this model"),
+  tag: Shared.optionalText("tag", "tag", "Only runs with this tag, which people give in the studio"),
   ...ofCaller,
   search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
   limit: Shared.positive("limit", "number", "How many (20)").pipe(Flag.withDefault(20)),

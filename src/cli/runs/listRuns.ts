@@ -28,7 +28,7 @@ interface Listed extends Runs.RunHead {
 
 /** Lists the root runs, newest first. */
 export const list = Effect.fnUntraced(function* (options: ListFlags) {
-  const { agentName, labels, limit, model, search, status, tenant } = options
+  const { agentName, labels, limit, model, search, status, tag, tenant } = options
   const screen = yield* Screen
   const store = yield* Store.openExisting(options.store)
   yield* Effect.gen(function* () {
@@ -40,6 +40,7 @@ export const list = Effect.fnUntraced(function* (options: ListFlags) {
       search,
       agent: agentName,
       model,
+      tag,
       tenant,
       labels,
       status: status === undefined ? undefined : [status],
@@ -119,7 +120,7 @@ export const ageOf = (milliseconds: number): string => {
 
 /** Returns the command for the next page. */
 const words = (
-  { agentName, labels, limit, model, search, status, tenant }: ListFlags,
+  { agentName, labels, limit, model, search, status, tag, tenant }: ListFlags,
   after: string
 ): ReadonlyArray<string> => [
   "runs",
@@ -130,6 +131,7 @@ const words = (
   String(limit),
   ...(agentName === undefined ? [] : ["--agent-name", agentName]),
   ...(model === undefined ? [] : ["--model", model]),
+  ...(tag === undefined ? [] : ["--tag", tag]),
   ...(tenant === undefined ? [] : ["--tenant", tenant]),
   ...Object.entries(labels).flatMap(([name, text]) => ["--label", `${name}=${text}`]),
   ...(search === undefined ? [] : ["--search", search]),

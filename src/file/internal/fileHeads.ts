@@ -12,12 +12,13 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type { PlatformError } from "effect/PlatformError"
 import type { StoreError } from "../../KernelError.ts"
-import { type JournalHead, journalHeadOf, underLease } from "../../store-kit/StoreRules.ts"
+import { type JournalHead, journalHeadOf, underLease, withTags } from "../../store-kit/StoreRules.ts"
 import type { RunState } from "../../RunState.ts"
 import type { RunHead } from "../../RunStore.ts"
 import * as Head from "./headFile.ts"
 import type { FileClock } from "./fileClock.ts"
 import * as Leases from "./fileLease.ts"
+import * as Tags from "./fileTags.ts"
 import * as Log from "./lineLog.ts"
 import * as Name from "./fileName.ts"
 
@@ -31,16 +32,19 @@ export const make = (
   /** Returns heads with their current leases. In most lists no lease can be live. */
   const current = (heads: ReadonlyArray<KeptHead>): Effect.Effect<ReadonlyArray<RunHead>> =>
     Effect.map(heads.some(({ lease }) => (lease?.expiresAt ?? 0) > 0) ? clock : Effect.succeed(Infinity), (now) =>
-      heads.map(({ head, lease }) => underLease(head, lease && { ...lease, isLive: lease.expiresAt > now }))
+      heads.map(({ head, lease, tags }) =>
+        withTags(underLease(head, lease && { ...lease, isLive: lease.expiresAt > now }), tags)
+      )
     )
 
   const known = new Map<string, Known>()
-  const leases = leasesOf(files, directory)
+  const leases = filesOf(files, directory, "lease", Leases.read)
+  const tags = filesOf(files, directory, "tags", Tags.read)
   const leftOut = leavingOut()
   let last: Look | undefined
 
   /** Returns the head of a run, folded from its journal if the one on disk is not that of the last record. */
-  const kept = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
+  const kept = Effect.fnUntraced(function* ({ hasLease, hasTags, name }: Run) {
     const path = `${directory}/${name}`
     const before = known.get(name)
     let file = yield* Log.look(files, `${path}.jsonl`)
@@ -58,7 +62,7 @@ export const make = (
       yield* Effect.ignore(Head.write(files, path, head, file.size))
     }
     if (known.size < most || known.has(name)) known.set(name, { ...file, head })
-    return { head, lease: hasLease ? yield* leases.of(name) : undefined }
+    return { head, lease: hasLease ? yield* leases.of(name) : undefined, tags: hasTags ? yield* tags.of(name) : [] }
   })
 
   /** Returns the existing runs, and drops cached data of removed ones. */
@@ -66,9 +70,11 @@ export const make = (
     const there = new Set(yield* files.readDirectory(directory))
     for (const name of known.keys()) if (!there.has(`${name}.jsonl`)) known.delete(name)
     leases.forget((name) => !there.has(`${name}.lease`))
+    tags.forget((name) => !there.has(`${name}.tags`))
     return [...there].flatMap((file): ReadonlyArray<Run> => {
       const name = Name.ofFile(file)
-      return file === `${name}.jsonl` ? [{ name, hasLease: there.has(`${name}.lease`) }] : []
+      if (file !== `${name}.jsonl`) return []
+      return [{ name, hasLease: there.has(`${name}.lease`), hasTags: there.has(`${name}.tags`) }]
     })
   })
 
@@ -79,11 +85,7 @@ export const make = (
     const before = last?.at === at ? last : undefined
     const unknown = before?.unread ?? (yield* runs)
     const toRead = prefix === "" ? unknown : unknown.filter(({ name }) => Name.mayBegin(name, prefix))
-    const found = yield* Effect.forEach(
-      toRead,
-      ({ hasLease, name }) => Effect.catch(kept(name, hasLease), leftOut(name)),
-      { concurrency: 8 }
-    )
+    const found = yield* Effect.forEach(toRead, (run) => Effect.catch(kept(run), leftOut(run.name)), { concurrency: 8 })
     const heads = [...(before?.heads ?? []), ...found.flatMap((head) => head ?? [])]
     if (prefix !== "") return yield* current(heads)
     const unread = toRead.filter((_, index) => found[index] === undefined)
@@ -93,26 +95,34 @@ export const make = (
     return yield* current(heads)
   })
 
-  /** Returns the current head of a run, with or without its lease. */
-  const of = Effect.fnUntraced(function* (name: string, hasLease: boolean) {
-    const found = yield* kept(name, hasLease)
+  /** Returns the current head of a run, with its lease and tags or without both. */
+  const of = Effect.fnUntraced(function* (name: string, isWhole: boolean) {
+    const found = yield* kept({ name, hasLease: isWhole, hasTags: isWhole })
     return found === undefined ? undefined : (yield* current([found]))[0]
   })
 
   return { of, all, leftOut }
 }
 
-/** Reads the leases of a directory. Each change is appended to a file, so a file of the same size is not read again. */
-const leasesOf = (files: FileSystem.FileSystem, directory: string) => {
-  const known = new Map<string, KnownLease>()
+/**
+ * Reads the files of runs with an extension. Each change is appended to a file, so a file of the same size is not read
+ * again.
+ */
+const filesOf = <A>(
+  files: FileSystem.FileSystem,
+  directory: string,
+  extension: string,
+  read: (files: FileSystem.FileSystem, path: string) => Effect.Effect<A, PlatformError>
+) => {
+  const known = new Map<string, KnownFile<A>>()
   const of = Effect.fnUntraced(function* (name: string) {
     const path = `${directory}/${name}`
     const before = known.get(name)
-    const file = yield* Log.look(files, `${path}.lease`)
-    if (before?.identity === file.identity && before.size === file.size) return before.lease
-    const lease = yield* Leases.read(files, path)
-    if (known.size < most || known.has(name)) known.set(name, { ...file, lease })
-    return lease
+    const file = yield* Log.look(files, `${path}.${extension}`)
+    if (before?.identity === file.identity && before.size === file.size) return before.value
+    const value = yield* read(files, path)
+    if (known.size < most || known.has(name)) known.set(name, { ...file, value })
+    return value
   })
   const forget = (isGone: (name: string) => boolean): void => {
     for (const name of known.keys()) if (isGone(name)) known.delete(name)
@@ -133,10 +143,11 @@ const leavingOut = () => {
   }
 }
 
-/** A head, and the lease of its run, live or not. */
+/** A head, the lease of its run, live or not, and its tags. */
 interface KeptHead {
   readonly head: JournalHead
   readonly lease: Leases.Kept | undefined
+  readonly tags: ReadonlyArray<string>
 }
 
 /** Maximum number of heads kept in memory, at a few hundred bytes each. */
@@ -149,16 +160,17 @@ interface Known {
   readonly head: JournalHead
 }
 
-/** A lease, and the file it was read from. */
-interface KnownLease {
+/** A value, and the file it was read from. */
+interface KnownFile<A> {
   readonly identity: string
   readonly size: number
-  readonly lease: Leases.Kept | undefined
+  readonly value: A
 }
 
 interface Run {
   readonly name: string
   readonly hasLease: boolean
+  readonly hasTags: boolean
 }
 
 /** The contents of a directory when it last changed. */

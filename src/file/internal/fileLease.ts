@@ -84,21 +84,9 @@ const put = Effect.fnUntraced(function* (log: Log.Log, line: typeof Line.Type) {
 const logOf = (files: FileSystem.FileSystem, path: string): Log.Log =>
   Log.make(files, `${path}.lease`, { field: "n", format: 0, refusesDamage: false, isQuick: true })
 
-const last = Effect.fnUntraced(function* (log: Log.Log) {
-  // A run with leases for days has thousands of lines, of which only the last counts.
-  let place = yield* log.late
-  log.skip(place)
-  yield* log.end
-  let found: { readonly n: number; readonly lease: Kept | undefined } = { n: 0, lease: undefined }
-  for (;;) {
-    const next = yield* log.page(place)
-    const line = next.lines.at(-1)
-    if (line !== undefined) {
-      // A line without a lease means that the run is free.
-      const { lease = null } = Result.getOrElse(decode(line.text), () => ({ lease: null }))
-      found = { n: line.last, lease: lease ?? undefined }
-    }
-    if (next.place.offset === place.offset) return found
-    place = next.place
-  }
-})
+/** Returns the number of the last line and its lease. A line without a lease means that the run is free. */
+const last = (log: Log.Log) =>
+  Effect.map(Log.newest(log), ({ number, text }) => {
+    const { lease } = text === undefined ? { lease: null } : Result.getOrElse(decode(text), () => ({ lease: null }))
+    return { n: number, lease: lease ?? undefined }
+  })

@@ -97,6 +97,21 @@ export const make = (files: FileSystem.FileSystem, path: string, options: Option
   }
 }
 
+/** Returns the text of the last line and its number, which is 0 in an empty log. Of a long log only the end is read. */
+export const newest = Effect.fnUntraced(function* (log: Log) {
+  let place = yield* log.late
+  log.skip(place)
+  yield* log.end
+  let found: { readonly number: number; readonly text?: string } = { number: 0 }
+  for (;;) {
+    const next = yield* log.page(place)
+    const line = next.lines.at(-1)
+    if (line !== undefined) found = { number: line.last, text: line.text }
+    if (next.place.offset === place.offset) return found
+    place = next.place
+  }
+})
+
 /** A log, and the position up to which it was read. */
 interface Opened extends Options {
   readonly files: FileSystem.FileSystem

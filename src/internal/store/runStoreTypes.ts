@@ -126,6 +126,8 @@ export interface RunHead {
    * after it has ended, and for the first moments while it runs without a worker.
    */
   readonly lease: Lease | undefined
+  /** The tags of the run, sorted. Absent if it has none. */
+  readonly tags?: ReadonlyArray<string> | undefined
 }
 
 /**
@@ -149,6 +151,8 @@ export interface RunFilter extends Selection {
   readonly caller?: string | undefined
   /** Only root runs that have ended, and whose last reply is from this model. */
   readonly model?: string | undefined
+  /** Only runs that have this tag. */
+  readonly tag?: string | undefined
   /**
    * Only runs whose id begins with this text, as the ids of one caller or conversation do. A store finds them without
    * reading the other runs.
@@ -252,6 +256,12 @@ export interface RunStoreShape {
    * @since 0.1.0
    */
   readonly notes?: Notes | undefined
+  /**
+   * The tags of runs. Without it, no run has any.
+   *
+   * @since 0.1.0
+   */
+  readonly tags?: Tags | undefined
   /**
    * Counts root runs by the time of their start, with one query. Without it, they are counted from their lists.
    *
@@ -357,6 +367,19 @@ export interface Notes {
   readonly list: (prefix: string) => Effect.Effect<ReadonlyArray<Note>, StoreError>
   /** Stores the text of a note as a whole, or removes the note if there is none. */
   readonly set: (key: string, text: string | undefined) => Effect.Effect<void, StoreError>
+}
+
+/**
+ * Gives tags to runs and takes them away, for people who sort runs. A tag changes neither the journal nor the revision
+ * of a run. Runs that do not exist are ignored.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Tags {
+  /** Adds a tag of at most 64 characters to runs. */
+  readonly add: (tag: string, runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+  readonly remove: (tag: string, runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }
 
 /**

@@ -18,16 +18,18 @@ import {
   movedSince,
   searchWords,
   storedStatuses,
-  underLease
+  underLease,
+  withTags
 } from "../../store-kit/StoreRules.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { Status } from "../../RunState.ts"
-import type { Claim, RunFilter, RunHead } from "../../RunStore.ts"
+import type { Claim, Lease, RunFilter, RunHead } from "../../RunStore.ts"
 import { nowOf } from "./databaseTime.ts"
 import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
+import * as SqlTags from "./sqlTags.ts"
 
 /** The heads and leases of a database. */
 export interface Heads {
@@ -89,13 +91,22 @@ const pageOf = (sql: SqlClient, filter: RunFilter, last: Place | undefined, limi
   return sql`${sql.join(" UNION ALL ", false)(parts.length === 1 ? parts : parts.map(limited))} ${page}`
 }
 
-/** Returns whether ids or labels select runs. They are sorted, so that the database need not scan all runs in their order. */
-const selectsFew = ({ labels, prefix = "" }: RunFilter): boolean => prefix !== "" || Tables.labelKeys(labels).length > 0
+/**
+ * Returns whether ids, labels or tags select runs. They are sorted, so that the database need not scan all runs in their
+ * order.
+ */
+const selectsFew = (filter: RunFilter): boolean => (filter.prefix ?? "") !== "" || labelsOf(filter).length > 0
+
+/** Returns the keys of the labels and the tag of a filter. */
+const labelsOf = ({ labels, tag }: RunFilter): ReadonlyArray<string> => [
+  ...Tables.labelKeys(labels),
+  ...(tag === undefined ? [] : [SqlTags.keyOf(tag)])
+]
 
 /** Returns the columns of a head: the row of a run with the last row of its journal. */
 const columnsOf = (sql: SqlClient): string => `facts, model, worker, expires_at, since, turns, detail, at,
   CASE WHEN expires_at > ${nowOf(sql)} THEN 1 ELSE 0 END AS live,
-  CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision`
+  CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision, ${SqlTags.columnOf(sql)} AS tags`
 
 const joined = `kernai_runs AS r JOIN kernai_journal AS j ON j.entry = ${Tables.lastEntry}`
 
@@ -184,27 +195,14 @@ const corrected = Effect.fnUntraced(function* (
 })
 
 const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
-  const {
-    agent,
-    caller,
-    labels,
-    model,
-    order,
-    prefix = "",
-    rootRunId,
-    roots,
-    search,
-    tenant,
-    unleased,
-    updatedBefore
-  } = filter
+  const { agent, caller, model, order, prefix = "", rootRunId, roots, search, tenant, unleased, updatedBefore } = filter
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (caller !== undefined) where.push(sql`caller = ${Key.make(caller)}`)
   // A run that was resumed keeps the model of its last end until the next one.
   if (model !== undefined) where.push(sql`model = ${Key.make(model)} AND r.status NOT IN ('running', 'paused')`)
   if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
-  for (const label of Tables.labelKeys(labels)) {
+  for (const label of labelsOf(filter)) {
     where.push(sql`run IN (SELECT run FROM kernai_labels WHERE label = ${label})`)
   }
   if (prefix !== "") where.push(sql.or(Key.rangesOf(prefix).map((range) => isWithin(sql, range))))
@@ -341,47 +339,50 @@ export const deadlineOf = ({ status }: { readonly status: RunHead["status"] | St
 export const facts = ({ agent, caller, createdAt, parentRunId, rootRunId, runId, version }: RunHead): string =>
   JSON.stringify({ runId, rootRunId, parentRunId: parentRunId ?? null, agent, version, caller, createdAt })
 
-const readRow = Schema.decodeUnknownResult(
-  Schema.Struct({
-    facts: Facts,
-    model: Schema.NullOr(Schema.String),
-    revision: Schema.Int,
-    turns: Schema.Int,
-    detail: Schema.String,
-    at: Schema.Finite,
-    worker: Schema.NullOr(Schema.String),
-    expires_at: Schema.NullOr(Schema.Finite),
-    since: Schema.NullOr(Schema.Finite),
-    live: Schema.Int
-  })
-)
+const Row = Schema.Struct({
+  facts: Facts,
+  model: Schema.NullOr(Schema.String),
+  revision: Schema.Int,
+  turns: Schema.Int,
+  detail: Schema.String,
+  at: Schema.Finite,
+  worker: Schema.NullOr(Schema.String),
+  expires_at: Schema.NullOr(Schema.Finite),
+  since: Schema.NullOr(Schema.Finite),
+  live: Schema.Int,
+  tags: Schema.NullOr(Schema.fromJsonString(Schema.Array(Schema.String)))
+})
+
+const readRow = Schema.decodeUnknownResult(Row)
 
 const toHead = (row: unknown): Effect.Effect<RunHead, StoreError> =>
   Effect.fromResult(
-    Result.flatMap(readRow(row), ({ at, detail, expires_at, facts, live, model, revision, since, turns, worker }) =>
-      Result.map(RunCodec.decodeStatus(detail), (status) =>
-        underLease(
-          {
-            ...facts,
-            version: facts.version,
-            caller: facts.caller,
-            parentRunId: facts.parentRunId ?? undefined,
-            revision,
-            status,
-            turns,
-            model:
-              model === null || status.type === "running" || status.type === "paused" ? undefined : Key.unescape(model),
-            updatedAt: at
-          },
-          worker === null || expires_at === null
-            ? undefined
-            : {
-                workerId: Key.unescape(worker),
-                expiresAt: expires_at,
-                isLive: live === 1,
-                ...(since === null || expires_at === 0 ? {} : { since: Math.round(since) })
-              }
-        )
-      )
+    Result.flatMap(readRow(row), (found) =>
+      Result.map(RunCodec.decodeStatus(found.detail), (status) => {
+        const { at, facts, model, revision, tags, turns } = found
+        const hasModel = model !== null && status.type !== "running" && status.type !== "paused"
+        const head = {
+          ...facts,
+          version: facts.version,
+          caller: facts.caller,
+          parentRunId: facts.parentRunId ?? undefined,
+          revision,
+          status,
+          turns,
+          model: hasModel ? Key.unescape(model) : undefined,
+          updatedAt: at
+        }
+        return withTags(underLease(head, leaseIn(found)), (tags ?? []).map(SqlTags.tagOf).toSorted())
+      })
     )
   ).pipe(Effect.catchTag("SchemaError", () => corrupt("a head cannot be read")))
+
+const leaseIn = ({ expires_at, live, since, worker }: typeof Row.Type): Lease | undefined =>
+  worker === null || expires_at === null
+    ? undefined
+    : {
+        workerId: Key.unescape(worker),
+        expiresAt: expires_at,
+        isLive: live === 1,
+        ...(since === null || expires_at === 0 ? {} : { since: Math.round(since) })
+      }

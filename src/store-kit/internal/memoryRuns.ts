@@ -13,7 +13,15 @@ import { ConcurrentAppendError, RunBusy, RunExists, RunNotFound, type StoreError
 import * as RunCodec from "../../RunCodec.ts"
 import type { PhaseEvent } from "../../RunEvent.ts"
 import type { RunRecord, RunState } from "../../RunState.ts"
-import type { Claim, Lease, Notes, RunFilter, RunHead, RunStoreShape } from "../../internal/store/runStoreTypes.ts"
+import type {
+  Claim,
+  Lease,
+  Notes,
+  RunFilter,
+  RunHead,
+  RunStoreShape,
+  Tags
+} from "../../internal/store/runStoreTypes.ts"
 import { isEmpty } from "../../kit/json.ts"
 import * as Streams from "../../kit/streams.ts"
 import { open } from "../../internal/state/state.ts"
@@ -31,7 +39,9 @@ import {
   movedSince,
   refusal,
   searchWords,
-  sortedNotes
+  sortedNotes,
+  tagsAfter,
+  withTags
 } from "../StoreRules.ts"
 
 /** A store and its finalizer. */
@@ -61,6 +71,7 @@ interface Kept {
   bytes: number
   state: RunState
   lease: Held | undefined
+  tags: ReadonlyArray<string>
 }
 
 /** A lease, with its end by the monotonic clock. */
@@ -108,6 +119,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
       }),
       changes: { next: runs.changes.next, recheck: Infinity },
       notes: notesIn(new Map()),
+      tags: tagsIn(runs),
       remove: (runIds) =>
         Effect.sync(() => {
           for (const runId of runIds) remove(runs, runId)
@@ -135,6 +147,19 @@ const notesIn = (texts: Map<string, string>): Notes => ({
     })
 })
 
+const tagsIn = ({ kept }: Runs): Tags => {
+  const after =
+    (change: "add" | "remove"): Tags["add"] =>
+    (tag, runIds) =>
+      Effect.sync(() => {
+        for (const runId of runIds) {
+          const run = kept.get(runId)
+          if (run !== undefined) run.tags = tagsAfter(run.tags, change, tag)
+        }
+      })
+  return { add: after("add"), remove: after("remove") }
+}
+
 // ---------------------------------------------------------------- appending
 
 const append = (
@@ -158,7 +183,7 @@ const append = (
     const misfit = RunCodec.refusal(record)
     if (misfit !== undefined) return Effect.fail(misfit)
   }
-  const target = run ?? { journal: [], workerId, bytes: 0, state, lease: undefined }
+  const target = run ?? { journal: [], workerId, bytes: 0, state, lease: undefined, tags: [] }
   if (run === undefined) kept.set(runId, target)
   for (const record of records) {
     target.journal.push(entryOf(target.workerId, record))
@@ -239,10 +264,10 @@ const list = (runs: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
 
 // ---------------------------------------------------------------- leases
 
-const headIn = ({ clock }: Runs, { lease, state }: Kept): RunHead => {
-  if (lease === undefined) return headOf(state)
+const headIn = ({ clock }: Runs, { lease, state, tags }: Kept): RunHead => {
+  if (lease === undefined) return withTags(headOf(state), tags)
   const { until: _, ...kept } = lease
-  return headOf(state, { ...kept, isLive: isLive(clock, lease) })
+  return withTags(headOf(state, { ...kept, isLive: isLive(clock, lease) }), tags)
 }
 
 const isLive = (clock: Clock.Clock, { until }: Held): boolean => clock.monotonicTimeNanosUnsafe() < until

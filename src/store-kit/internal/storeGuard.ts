@@ -42,6 +42,7 @@ export const soundRuns = (store: RunStore.RunStoreShape): RunStore.RunStoreShape
     offers: store.offers === undefined ? undefined : withoutDefects(store.offers),
     changes: store.changes,
     notes: store.notes === undefined ? undefined : soundNotes(store.notes),
+    tags: store.tags === undefined ? undefined : soundTags(store.tags),
     counts: soundList(store.counts),
     spending: soundList(store.spending),
     remove: (runIds) => call("remove", () => store.remove(runIds))
@@ -58,6 +59,11 @@ const soundList = <A, B>(list: ((query: A) => Effect.Effect<B, StoreError>) | un
 const soundNotes = (notes: RunStore.Notes): RunStore.Notes => ({
   list: (prefix) => call("read", () => notes.list(prefix)),
   set: (key, text) => call("write", () => notes.set(key, text))
+})
+
+const soundTags = (tags: RunStore.Tags): RunStore.Tags => ({
+  add: (tag, runIds) => call("write", () => tags.add(tag, runIds)),
+  remove: (tag, runIds) => call("write", () => tags.remove(tag, runIds))
 })
 
 /** Wraps a store of media, and the stores of its runs. */

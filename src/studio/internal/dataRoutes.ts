@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Route from "../../http/CallerRoute.ts"
-import { asProblem } from "../../http/HttpProblem.ts"
+import { asProblem, Invalid } from "../../http/HttpProblem.ts"
 import { ServedRuns } from "../../http/ServedRuns.ts"
 import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
@@ -74,6 +74,7 @@ export const layer = (
       yield* get("/runs/:runId/records", () => records(store))
       yield* get("/runs/:runId/export", () => exported(store, media))
       yield* Route.add("POST", `${path}/runs/:runId/fork`, () => fork(store, agents.length > 0))
+      yield* Route.add("POST", `${path}/tags`, () => tag(store))
     })
   )
 
@@ -115,6 +116,21 @@ const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) 
   return yield* json({ runId: forkId })
 })
 
+/** Gives runs a tag, or takes it from them. */
+const tag = Effect.fnUntraced(function* ({ tags }: RunStoreShape) {
+  const { change, runIds, tag } = yield* Route.body(TagChange)
+  if (tags === undefined) return yield* new Invalid({ detail: "this store keeps no tags" })
+  yield* asProblem("tag")(tags[change](tag, runIds))
+  return yield* json({})
+})
+
+const TagChange = Schema.Struct({
+  change: Schema.Literals(["add", "remove"]),
+  // A blank would end the tag in a filter.
+  tag: Schema.String.check(Schema.isPattern(/^\S{1,64}$/)),
+  runIds: Schema.Array(Schema.String.check(Schema.isMaxLength(1_000))).check(Schema.isMaxLength(1_000))
+})
+
 const instant = Schema.FiniteFromString.check(Schema.isBetween({ minimum: 0, maximum: 8.64e15 }))
 
 const Range = Schema.Struct({
@@ -135,6 +151,7 @@ const ListQuery = Schema.Struct({
   agent: Schema.optionalKey(Schema.String),
   caller: Schema.optionalKey(Schema.String),
   model: Schema.optionalKey(Schema.String),
+  tag: Schema.optionalKey(Schema.String),
   tenant: Schema.optionalKey(Schema.String),
   label: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String)])),
   search: Schema.optionalKey(Schema.String),

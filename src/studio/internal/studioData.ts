@@ -29,6 +29,7 @@ export interface ListQuery {
   readonly caller?: string
   /** The model of the last reply. */
   readonly model?: string
+  readonly tag?: string
   readonly tenant?: string
   /** Labels as `name=text`, all of which a run must have. */
   readonly label?: string | ReadonlyArray<string>
@@ -45,7 +46,7 @@ const pageSize = 100
 export const pageOf = Effect.fnUntraced(function* (
   store: RunStoreShape,
   factsOf: (head: RunHead) => Effect.Effect<Facts>,
-  { after, agent, caller, label = [], model, order, rootRunId, search, status, tenant }: ListQuery
+  { after, agent, caller, label = [], model, order, rootRunId, search, status, tag, tenant }: ListQuery
 ): Effect.fn.Return<RunPage, StoreError> {
   const labels = labelsIn(Arr.ensure(label))
   // A label that is not complete yet, as while it is typed, selects no run.
@@ -54,6 +55,7 @@ export const pageOf = Effect.fnUntraced(function* (
     agent,
     caller,
     model,
+    tag,
     tenant,
     labels,
     search,

@@ -6,6 +6,7 @@ import { counted } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
 import { attempt, canChange, data } from "./pageStore.ts"
 import { readRuns, runs, selected } from "./runsStore.ts"
+import { TagMenu } from "./tagMenu.tsx"
 import { say } from "./toasts.tsx"
 
 const cancellable: ReadonlySet<string> = new Set(["queued", "running", "waiting", "interrupted"])
@@ -51,6 +52,7 @@ export const BulkBar = () => {
           />
         </>
       )}
+      {canChange.value && <TagMenu lines={lines} />}
       {lines.length > 1 && lines.length <= mostCompared && (
         <a class="button" href={compareAddress(lines.map(({ runId }) => runId).toReversed())}>
           <Icon name="columns-3" /> Compare {lines.length}

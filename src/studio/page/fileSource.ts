@@ -54,6 +54,7 @@ export const open = async (): Promise<Source> => {
     answer: none,
     cancel: none,
     retry: none,
+    tag: none,
     needy: async () => [],
     requeue: none,
     prune: none,

@@ -5,6 +5,7 @@ import type { ComponentChildren } from "preact"
 import type { RunLine } from "../internal/studioData.ts"
 import { ago, cost, duration, excerpt, reasonOf } from "./format.ts"
 import { runAddress } from "./pageStore.ts"
+import { setFilter } from "./runsStore.ts"
 import { StatusChip } from "./status.tsx"
 
 export interface Column {
@@ -38,6 +39,16 @@ export const columns: ReadonlyArray<Column> = [
         <em>{reasonOf(line.status)}</em>
       </>
     )
+  },
+  {
+    id: "tags",
+    value: ({ tags = [] }) => tags.join(" "),
+    draw: ({ tags = [] }) =>
+      tags.map((tag) => (
+        <button key={tag} class="tag" title={`Runs with the tag ${tag}`} onClick={() => setFilter(`tag:${tag}`)}>
+          {tag}
+        </button>
+      ))
   },
   {
     id: "agent",

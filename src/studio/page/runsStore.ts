@@ -39,8 +39,8 @@ export interface Filter {
 }
 
 /**
- * Reads `status:x agent:y caller:z model:m tenant:t label:name=text since:time before:time cost>0.1 errors>0 words`. Runs
- * before a time are those that follow it in the list.
+ * Reads `status:x agent:y caller:z model:m tag:t tenant:t label:name=text since:time before:time cost>0.1 errors>0
+ * words`. Runs before a time are those that follow it in the list.
  */
 export const filterOf = (text: string): Filter => {
   const query: Filter["query"] = {}
@@ -49,11 +49,12 @@ export const filterOf = (text: string): Filter => {
   const least = { cost: -Infinity, errors: -Infinity, since: -Infinity }
   for (const word of text.split(/\s+/)) {
     const [, name = "", value = ""] =
-      /^(status:|agent:|caller:|model:|tenant:|label:|since:|before:|cost>|errors>)(.+)$/.exec(word) ?? []
+      /^(status:|agent:|caller:|model:|tag:|tenant:|label:|since:|before:|cost>|errors>)(.+)$/.exec(word) ?? []
     if (name === "status:") query.status = value
     else if (name === "agent:") query.agent = value
     else if (name === "caller:") query.caller = value
     else if (name === "model:") query.model = value
+    else if (name === "tag:") query.tag = value
     else if (name === "tenant:") query.tenant = value
     else if (name === "label:") labels.push(value)
     else if (name === "since:") least.since = instantOf(value)

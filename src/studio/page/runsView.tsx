@@ -82,7 +82,7 @@ const Filter = () => (
       data-filter
       type="search"
       aria-label="Filter runs"
-      placeholder="agent:clerk model:openai/gpt-5 errors&gt;0 cost&gt;0.1 words  ( / )"
+      placeholder="agent:clerk model:gpt-5 tag:urgent errors&gt;0 cost&gt;0.1 words  ( / )"
       value={filter.value}
       onInput={(event) => setFilter(event.currentTarget.value)}
     />

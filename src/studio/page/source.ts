@@ -76,6 +76,8 @@ export interface Source {
   readonly answer: (runId: string, decision: Decision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
   readonly retry: (runId: string) => Promise<void>
+  /** Gives runs a tag, or takes it from them. */
+  readonly tag: (change: "add" | "remove", tag: string, runIds: ReadonlyArray<string>) => Promise<void>
   /** Counts the runs that need somebody. */
   readonly needy: (runs: RunsOf) => Promise<ReadonlyArray<Group>>
   /** Offers the runs with a need to workers again. Returns how many. */
@@ -195,6 +197,7 @@ export const server: Source = {
   answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
   cancel: async (runId) => void (await send(`/api${of(runId)}/cancel`, { reason: "stopped in the studio" })),
   retry: async (runId) => void (await send(`/api${of(runId)}/retry`, {})),
+  tag: async (change, tag, runIds) => void (await send("/data/tags", { change, tag, runIds })),
   needy: (runs) => get(`/api/operations?${new URLSearchParams({ ...runs }).toString()}`),
   requeue: async (runs) => (await post<Changed>("/api/operations/requeue", runs)).runIds.length,
   prune: async (old) => (await post<Changed>("/api/operations/prune", old)).runIds.length,

@@ -1,6 +1,7 @@
-/** Checks that lists select runs by their models. */
+/** Checks that lists select runs by their models and tags. */
 
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as assert from "../assert.ts"
 import type { RunFilter } from "../../../RunStore.ts"
 import * as Journal from "../sampleJournal.ts"
@@ -41,6 +42,41 @@ export const selections: ReadonlyArray<Check> = [
       )
       yield* put(one, [again.commit("resume", [])])
       assert.deepEqual(yield* ids({ model }), ["ended"])
+    })
+  },
+  {
+    name: "gives tags to runs, lists the runs of a tag, and takes tags away, for every process",
+    body: Effect.fnUntraced(function* (one, two) {
+      if (one.tags === undefined || two.tags === undefined) return
+      const agent = "selections-tag"
+      const caller = { id: "ada", labels: { urgent: "#urgent" } }
+      const [a = "", b = "", c = ""] = ["a", "b", "c"].map((id) => `selections/tag/${id}`)
+      for (const [index, runId] of [a, b, c].entries()) {
+        yield* put(one, [Journal.begin(runId, { agent, createdAt: index, caller }).last()])
+      }
+      const ids = (filter: RunFilter) =>
+        Effect.map(two.list({ agent, ...filter }), (found) => found.map(({ runId }) => runId))
+      const odd = "\u00c4%\ud83d\u0000'"
+      yield* one.tags.add("urgent", [c, a, "selections/tag/unknown"])
+      yield* two.tags.add("urgent", [a])
+      yield* two.tags.add(odd, [a])
+      assert.deepEqual(yield* ids({ tag: "urgent" }), [c, a])
+      assert.deepEqual(yield* ids({ tag: "urgent", order: "oldest", limit: 1 }), [a])
+      assert.deepEqual(yield* ids({ tag: "urgent", after: { runId: c, createdAt: 2 } }), [a])
+      assert.deepEqual(yield* ids({ tag: odd, labels: caller.labels }), [a])
+      for (const none of ["", "#urgent", "Urgent"]) assert.deepEqual(yield* ids({ tag: none }), [])
+      const tagsOf = Effect.map(one.head(a), (head) => Option.getOrUndefined(head)?.tags)
+      assert.deepEqual(yield* tagsOf, ["urgent", odd])
+      yield* one.tags.remove("urgent", [a, b])
+      assert.deepEqual(yield* tagsOf, [odd])
+      assert.deepEqual(yield* ids({ tag: "urgent" }), [c])
+      yield* two.tags.remove("urgent", [c])
+      assert.deepEqual(yield* ids({ tag: "urgent" }), [])
+      const [first] = yield* two.list({ agent, order: "newest", limit: 1 })
+      assert.equal(first !== undefined && "tags" in first, false)
+      yield* one.remove([a])
+      yield* put(one, [Journal.begin(a, { agent, createdAt: 3 }).last()])
+      assert.deepEqual(yield* ids({ tag: odd }), [])
     })
   }
 ]
