@@ -4,6 +4,7 @@
  */
 
 import type { Block } from "../Block.ts"
+import * as Media from "../Media.ts"
 import type { RunEvent, TaskRef } from "../RunEvent.ts"
 import type { LeftOut, Outcome } from "../RunModel.ts"
 import * as Text from "./terminalText.ts"
@@ -129,7 +130,11 @@ const linesOf = (event: RunEvent, look: Text.Look): ReadonlyArray<string> => {
 const titleOf = ({ agent, callId, id }: TaskRef): readonly [label: string, name: string] =>
   agent !== undefined && id === callId ? ["agent", agent] : ["task", id]
 
-const textOf = (value: unknown): string => resultText(value) ?? JSON.stringify(value) ?? ""
+const textOf = (value: unknown): string => {
+  if (Media.isMedia(value)) return `[${value.kind} ${value.mimeType}]`
+  if (Array.isArray(value) && value.some(Media.isMedia)) return value.map(textOf).join(" ")
+  return resultText(value) ?? JSON.stringify(value) ?? ""
+}
 
 /** Returns the text of a result: itself, or that beside its media and metadata. */
 export const resultText = (output: unknown): string | undefined => {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RunEvent } from "kernai"
+import { Media, type RunEvent } from "kernai"
 import { RunLines } from "../../src/cli/runLines.ts"
 import * as Text from "../../src/cli/terminalText.ts"
 
@@ -74,6 +74,14 @@ describe("the lines of a run", () => {
         '  skill     search  1.3 s: ["Alice","Bob"]',
         ""
       ].join("\n")
+    )
+  })
+
+  it("name the media of a result instead of printing their bytes", () => {
+    const picture = Media.fromBytes(Uint8Array.of(1, 2), "image/png")
+    assert.strictEqual(
+      show([finished("draw", "c1", ["A cat", picture]), finished("draw", "c2", picture)]),
+      "  skill     draw  1.3 s: A cat [image image/png]\n  skill     draw  1.3 s: [image image/png]\n"
     )
   })
 

@@ -27,6 +27,7 @@ import * as Text from "../terminalText.ts"
 import { AnswerView } from "./answerView.ts"
 import * as Session from "./chatSession.ts"
 import { LineReader } from "./lineReader.ts"
+import type { ShowMedia } from "./resultMedia.ts"
 import type { WorkRules } from "../workspace/openWorkspace.ts"
 
 /** The settings that all messages of a chat share. */
@@ -35,6 +36,8 @@ export interface Setting {
   readonly look: Text.Look
   /** Draws the answers, one after the other. */
   readonly drawing: Drawing
+  /** Shows the media of results. Without a terminal they are not shown. */
+  readonly showMedia?: ShowMedia | undefined
   /** Skills that the person allowed for the rest of the chat. */
   readonly always: Set<string>
   /** What the agent may do in its workspace, if it has one. */
@@ -108,15 +111,17 @@ const stopped: End = { _tag: "Stopped" }
 
 const watch = (
   events: Stream.Stream<RunEvent, KernelError, Kernel.Kernel>,
-  { drawing, look }: Setting
+  { drawing, look, showMedia }: Setting
 ): Effect.Effect<End, never, Kernel.Kernel | Screen> =>
   Screen.use((screen) => {
     const view = new AnswerView(screen, look, drawing)
     let end: End = { _tag: "Answered" }
     return Stream.runForEach(events, (event) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         if (event.type === "paused" && event.depth === 0) end = { _tag: "Paused", reason: event.reason }
         view.show(event)
+        if (showMedia === undefined || event.type !== "skill_result") return Effect.void
+        return Effect.forEach(event.media ?? [], (medium) => showMedia(event.rootRunId, medium), { discard: true })
       })
     ).pipe(
       Effect.ensuring(Effect.sync(() => view.end())),

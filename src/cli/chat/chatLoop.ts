@@ -24,6 +24,7 @@ import * as Answer from "./answerMessage.ts"
 import { help } from "./chatCommands.ts"
 import * as Session from "./chatSession.ts"
 import { LineReader } from "./lineReader.ts"
+import * as ResultMedia from "./resultMedia.ts"
 import { restoredText } from "../workspace/workText.ts"
 import type { WorkRules } from "../workspace/openWorkspace.ts"
 
@@ -48,7 +49,8 @@ export const chatLoop = Effect.fnUntraced(function* (
   const reader = yield* LineReader
   const look = { columns: screen.columns, colors: color ?? screen.colors }
   const drawing = yield* drawingOfScreen(color)
-  const setting: Answer.Setting = { agent, look, drawing, rules, always: new Set() }
+  const showMedia = reader.isTerminal ? yield* ResultMedia.make(look) : undefined
+  const setting: Answer.Setting = { agent, look, drawing, showMedia, rules, always: new Set() }
   const chat: Chat = { screen, setting, settings, isTerminal: reader.isTerminal, session, failedIn: undefined }
   yield* enter(chat, session)
   while (true) {
