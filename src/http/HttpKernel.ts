@@ -52,9 +52,15 @@ export interface RouteOptions {
  * Without an `Access` layer, only this machine is admitted. A layer that is provided under two different `Access` layers
  * of one server is built for each of them, and fails because both add the same routes.
  *
+ * Provide the kernel after the server, so that it is built first: a request to an open port whose routes are not there
+ * yet gets no response.
+ *
  * @example
- * const Routes = HttpKernel.layer({ agents: [librarian] }).pipe(Layer.provide([KernelLive, Access.bearer(verify)]))
- * const Server = HttpRouter.serve(Routes).pipe(Layer.provide(NodeHttpServer.layer(createServer, { port: 3000 })))
+ * const Routes = HttpKernel.layer({ agents: [librarian] }).pipe(Layer.provide(Access.bearer(verify)))
+ * const Server = HttpRouter.serve(Routes).pipe(
+ *   Layer.provide(NodeHttpServer.layer(createServer, { port: 3000 })),
+ *   Layer.provide(KernelLive)
+ * )
  *
  * @category layers
  * @since 0.1.0

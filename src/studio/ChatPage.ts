@@ -68,7 +68,7 @@ export interface PageOptions extends Access.Options {
  * @example
  * const Server = HttpRouter.serve(
  *   ChatPage.layer({ agents: [support], name: "Support desk", embedIn: ["https://shop.example"] })
- * ).pipe(Layer.provide([KernelLive, NodeHttpServer.layer(createServer, { port: 3000 })]))
+ * ).pipe(Layer.provide(NodeHttpServer.layer(createServer, { port: 3000 })), Layer.provide(KernelLive))
  *
  * @category layers
  * @since 0.1.0

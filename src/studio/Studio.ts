@@ -75,7 +75,8 @@ export class Studio extends Context.Service<
  *
  * @example
  * const Server = HttpRouter.serve(Studio.layer({ agents: [librarian], path: "/studio" })).pipe(
- *   Layer.provide([KernelLive, NodeHttpServer.layer(createServer, { port: 3000, host: "127.0.0.1" })])
+ *   Layer.provide(NodeHttpServer.layer(createServer, { port: 3000, host: "127.0.0.1" })),
+ *   Layer.provide(KernelLive)
  * )
  *
  * @category layers

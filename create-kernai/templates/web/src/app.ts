@@ -34,17 +34,18 @@ const model = MockProvider.layerOf(
   )
 )
 
-const kernel = (file: string) =>
+/** The kernel over a file of runs, in which the page finds them again after a restart. */
+export const kernel = (file: string) =>
   Kernel.layerWith({ provider: model, skills: [send], store: SqlRunStore.layerSqlite(file) }).pipe(
     Layer.provide(careful)
   )
 
 /**
- * The page, and the routes it uses. Runs are stored in a file, so the page finds them again after a restart.
+ * The page, and the routes it uses.
  *
  * Only this machine is admitted. `Access.bearer` and `Access.cookie` of `kernai/http` admit others by their credentials.
  */
-export const app = (file: string) =>
-  Layer.merge(HttpRouter.add("GET", "/", HttpServerResponse.html(page)), HttpKernel.layer({ agents: [agent] })).pipe(
-    Layer.provide(kernel(file))
-  )
+export const app = Layer.merge(
+  HttpRouter.add("GET", "/", HttpServerResponse.html(page)),
+  HttpKernel.layer({ agents: [agent] })
+)

@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { HttpClient, type HttpClientRequest, HttpClientResponse } from "effect/http"
 import { HttpKernel, HttpKernelClient } from "kernai/http"
-import { app } from "../src/app.ts"
+import { app, kernel } from "../src/app.ts"
 
 /** The app and its client, without a port. */
 const served = Effect.acquireRelease(
-  Effect.sync(() => HttpKernel.toWebHandler(app(":memory:"))),
+  Effect.sync(() => HttpKernel.toWebHandler(app.pipe(Layer.provide(kernel(":memory:"))))),
   ({ dispose }) => Effect.promise(dispose)
 )
 
