@@ -1,5 +1,6 @@
 /**
- * The site of the documentation in Chromium: its samples run, its search finds texts, its pages follow each other.
+ * The site of the documentation in Chromium: its samples run, its search finds texts and names, its pages follow each
+ * other and fit a phone.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -81,28 +82,64 @@ const runSamples = async (page: Page, url: string) => {
   return { ran, failed }
 }
 
-/** Phrases that stand in the text of a page and in no title, with the page that has each. */
-const phrases: ReadonlyArray<readonly [phrase: string, page: string]> = [
-  ["reciprocal rank fusion", "Answer from documents"],
-  ["bubblewrap", "Give an agent a folder to work in"],
-  ["PGPASSWORD", "PostgreSQL in production"],
-  ["TimeoutStopSec", "Deploy"]
+/** What a reader types into the search, and the page that is found: phrases of texts, and names of the reference. */
+const searches: ReadonlyArray<readonly [typed: string, page: string]> = [
+  ["reciprocal rank fusion", "documents/Answer_from_documents"],
+  ["bubblewrap", "documents/Give_an_agent_a_folder_to_work_in"],
+  ["PGPASSWORD", "documents/PostgreSQL_in_production"],
+  ["TimeoutStopSec", "documents/Deploy"],
+  ["Kernel.run", "functions/kernai.Kernel.run"],
+  ["RunStore.layerMemory", "variables/kernai.RunStore.layerMemory"],
+  ["catalogue", "variables/kernai.Model.catalogue"]
 ]
 
 const search = async (page: Page, url: string) => {
   await page.goto(url)
   await page.locator("#tsd-search-trigger").click()
   const missed: Array<string> = []
-  for (const [phrase, title] of phrases) {
-    await page.locator("#tsd-search-input").fill(phrase)
-    const result = page.locator("#tsd-search-results li", { hasText: title }).first()
+  for (const [typed, found] of searches) {
+    await page.locator("#tsd-search-input").fill(typed)
+    const result = page.locator(`#tsd-search-results a[href*="${found}.html"]`).first()
     const isFound = await result.waitFor({ timeout: 20_000 }).then(
       () => true,
       () => false
     )
-    if (!isFound) missed.push(`${phrase}: no ${title}`)
+    if (!isFound) missed.push(`${typed}: no ${found}`)
   }
   return missed
+}
+
+/** The headings of a page of the reference. */
+const headings = (file: string): ReadonlyArray<string> =>
+  [
+    ...readFileSync(join(root, "site/modules", file), "utf8").matchAll(
+      /<h2 class="tsd-anchor-link" id="[^"]*">([^<]*)/g
+    )
+  ].map(([, heading = ""]) => heading)
+
+/** Chooses the commands for a runtime on the landing page, and reads those on the next page. */
+const chosen = async (page: Page, url: string, runtime: string) => {
+  await page.goto(url)
+  await page.getByRole("tab", { name: runtime }).first().click()
+  await page.goto(`${url}documents/Start_here.html`)
+  return page.getByRole("tabpanel", { name: runtime }).first().locator("code").innerText()
+}
+
+/** A page of each kind: the landing page, a guide, a module. */
+const places = ["", "documents/Start_here.html", "modules/kernai.Kernel.html"]
+
+/** Pages that are wider than a phone. */
+const tooWide = async (browser: Browser, url: string) => {
+  const page = await browser.newPage({ viewport: { width: 380, height: 800 } })
+  await page.route(late, (route) => route.abort())
+  const found: Array<string> = []
+  for (const place of places) {
+    await page.goto(`${url}${place}`)
+    const width = Number(await page.evaluate("document.documentElement.scrollWidth"))
+    if (width > 380) found.push(`${place || "landing page"}: ${width}`)
+  }
+  await page.close()
+  return found
 }
 
 const axeSource = readFileSync(join(root, "node_modules/axe-core/axe.min.js"), "utf8")
@@ -119,7 +156,7 @@ const reached = async (browser: Browser, url: string) => {
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await browser.newPage({ colorScheme })
     await page.route(late, (route) => route.abort())
-    for (const place of ["", "documents/Start_here.html"]) {
+    for (const place of places) {
       await page.goto(`${url}${place}`)
       await page.locator("h2").first().waitFor()
       found.push(...(await violations(page)).map((text) => `${colorScheme} ${place}: ${text}`))
@@ -141,10 +178,29 @@ const lines = (browser: Browser, url: string): Promise<ReadonlyArray<Line>> =>
       const [found, all] = [inOrder().length, readdirSync(join(root, "site/documents")).length]
       return { pass: found === all && all > 45, figure: `${found} of ${all} documents` }
     }),
-    await attempt("the search finds phrases of the text, not of titles alone", () =>
+    await attempt("the search finds phrases of texts, and names of the reference", () =>
       search(page, url).then((missed) => ({
         pass: missed.length === 0,
-        figure: missed.join("; ").slice(0, 300) || `${phrases.length} of ${phrases.length}`
+        figure: missed.join("; ").slice(0, 300) || `${searches.length} of ${searches.length}`
+      }))
+    ),
+    await attempt("the reference groups modules by task, and the names of a module by what they do", () => {
+      const written = readFileSync(join(root, "src/index.ts"), "utf8").matchAll(/^\/\/ -+ (.+)$/gm)
+      const tasks = headings("kernai.html").map((heading) => heading.toLowerCase())
+      const missing = [...written].map(([, task = ""]) => task).filter((task) => !tasks.includes(task))
+      const kinds = headings("kernai.Kernel.html")
+      return {
+        pass: missing.length === 0 && !tasks.includes("modules") && kinds.length > 3 && !kinds.includes("Other"),
+        figure: `${tasks.join(", ")}; Kernel: ${kinds.join(", ")}; missing: ${missing.join(", ") || "none"}`
+      }
+    }),
+    await attempt("commands to install are tabs for Node, Bun and Deno, chosen once for all pages", () =>
+      chosen(page, url, "Deno").then((text) => ({ pass: text.startsWith("deno add npm:kernai"), figure: text }))
+    ),
+    await attempt("the landing page, a guide and a module fit a phone of 380 pixels", () =>
+      tooWide(browser, url).then((found) => ({
+        pass: found.length === 0,
+        figure: found.join("; ") || `${places.length} pages`
       }))
     ),
     await attempt("the landing page shows the loop, how to install, and where to begin", async () => {
@@ -153,10 +209,10 @@ const lines = (browser: Browser, url: string): Promise<ReadonlyArray<Line>> =>
       const links = await page.locator(".landing nav a").count()
       return { pass: steps.length === 5 && links === 5, figure: `${steps.join(" → ")}; ${links} links` }
     }),
-    await attempt("axe finds nothing serious on the landing page and a guide, in both themes", () =>
+    await attempt("axe finds nothing serious on the landing page, a guide and a module, in both themes", () =>
       reached(browser, url).then((found) => ({
         pass: found.length === 0,
-        figure: found.join("; ").slice(0, 400) || "0 on 4 views"
+        figure: found.join("; ").slice(0, 400) || `0 on ${places.length * 2} views`
       }))
     )
   ])

@@ -1,11 +1,13 @@
 /**
- * The samples that the site of the documentation runs in its reader's browser, run here without anything of Node.js.
+ * The site of the documentation: the samples that run in its reader's browser, run here without anything of Node.js, and
+ * the commands that install packages.
  */
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { spawnSync } from "node:child_process"
 import { mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { installs } from "../tools/docs/installs.mjs"
 import { runnable, writeSamples } from "../tools/docs/samples.mjs"
 import { pages } from "./support/samples.ts"
 
@@ -33,5 +35,15 @@ describe("the site of the documentation", () => {
       .map((line) => JSON.parse(line))
     assert.strictEqual(posted.filter(({ ended }) => ended === true).length, files.length)
     assert.isAtLeast(posted.filter(({ line }) => typeof line === "string").length, files.length)
+  })
+
+  it("installs packages in the words of Node, Bun and Deno", () => {
+    const lines = "npm install kernai effect@4.1.0\nnpm install --save-dev @effect/vitest@4.0.5"
+    assert.deepStrictEqual(installs(lines), [
+      { runtime: "Node", text: lines },
+      { runtime: "Bun", text: "bun add kernai effect@4.1.0\nbun add --dev @effect/vitest@4.0.5" },
+      { runtime: "Deno", text: "deno add npm:kernai npm:effect@4.1.0\ndeno add --dev npm:@effect/vitest@4.0.5" }
+    ])
+    assert.isUndefined(installs("npm ci && npm start"))
   })
 })

@@ -1,7 +1,8 @@
-// The pages around the documents: a landing page, the next and the previous page, samples that run, and the design.
+// The pages around the documents: a landing page, the next and the previous page, samples that run, commands for each
+// runtime, and the design.
 import { readFileSync, writeFileSync } from "node:fs"
-import { fileURLToPath } from "node:url"
-import { JSX, PageEvent, ReflectionKind, RendererEvent } from "typedoc"
+import { JSX, PageEvent, ReflectionKind } from "typedoc"
+import { installs } from "./installs.mjs"
 import { runnable, writeSamples } from "./samples.mjs"
 import { pages, root } from "./typedoc.config.mjs"
 
@@ -24,6 +25,17 @@ const markSamples = (html) =>
     return name === undefined ? whole : `<pre data-sample="${name}">${code}`
   })
 
+const command = (text) => `<pre><code class="sh">${text}</code><button type="button">Copy</button></pre>`
+
+/** Shows commands that install packages for each runtime, of which the page shows one. */
+const markInstalls = (html) =>
+  html.replaceAll(/<pre><code class="sh">([\s\S]*?)<\/code>[\s\S]*?<\/pre>/g, (whole, code) => {
+    const panels = installs(unescaped(code))?.map(
+      ({ runtime, text }) => `<div data-runtime="${runtime}">${command(text)}</div>`
+    )
+    return panels === undefined ? whole : `<div class="tabs">${panels.join("")}</div>`
+  })
+
 const raw = (html) => JSX.createElement(JSX.Raw, { html })
 const card = (href, name, about) => `<a href="${href}"><b>${name}</b>${about}</a>`
 
@@ -36,12 +48,6 @@ const loop = [
   ["Record", "stored before it is published"]
 ]
 
-const installs = [
-  ["Node", "npm install kernai effect@4.1.0"],
-  ["Bun", "bun add kernai effect@4.1.0"],
-  ["Deno", "deno add npm:kernai npm:effect@4.1.0"]
-]
-
 const landing = (context) => {
   const to = (name) => context.urlTo(context.page.project.documents.find((document) => document.name === name))
   const cards = [
@@ -49,15 +55,14 @@ const landing = (context) => {
     card(to("Tutorial: a support desk"), "Tutorial", "a support desk, step by step"),
     card(to("Documentation"), "Recipes", "one page for each task"),
     card(to("Coming from another library"), "Coming from", "your program, in kernai"),
-    card("modules.html", "Reference", "every module and its names")
+    card("modules/kernai.html", "Reference", "the modules, grouped by task")
   ]
   const steps = loop.map(([name, about]) => `<li><b>${name}</b>${about}</li>`)
-  const commands = installs.map(([name, line]) => `<li><b>${name}</b><code>${line}</code></li>`)
   return raw(
     `<section class="landing"><h2>Agents that lose nothing, in Effect</h2>
 <p>A run is a loop whose every step is stored: it survives crashes, deployments and people who answer days later.</p>
-<ol aria-label="The loop">${steps.join("")}</ol><nav aria-label="Where to begin">${cards.join("")}</nav>
-<ul class="steps">${commands.join("")}</ul></section>`
+${command("npm install kernai effect@4.1.0")}
+<ol aria-label="The loop">${steps.join("")}</ol><nav aria-label="Where to begin">${cards.join("")}</nav></section>`
   )
 }
 
@@ -82,7 +87,7 @@ export const load = ({ renderer }) => {
     context.page.model.kindOf?.(ReflectionKind.Document) ? neighbours(context) : raw("")
   )
   renderer.on(PageEvent.END, (page) => {
-    page.contents = markSamples(page.contents ?? "")
+    page.contents = markInstalls(markSamples(page.contents ?? ""))
   })
   renderer.postRenderAsyncJobs.push(async ({ outputDirectory }) => {
     const tokens = readFileSync(`${root}src/studio/page/style/tokens.css`)

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { tasks } from "./pages.mjs"
 
 export const root = fileURLToPath(new URL("../../", import.meta.url))
 const doors = ["provider", "mcp", "file", "sql", "http", "acp", "cluster", "code", "workspace", "guard", "studio", "testing", "store-kit"]
@@ -27,9 +28,11 @@ export default {
   plugin: ["./pages.mjs", "./site.mjs", "typedoc-plugin-missing-exports"],
   tsconfig: "tsconfig.json",
   readme: `${root}README.md`,
+  favicon: `${root}src/studio/assets/icon.svg`,
   projectDocuments: documents,
   customCss: "page/page.css",
   customJs: "page/page.js",
+  useFirstParagraphOfCommentAsSummary: true,
   searchInComments: true,
   searchInDocuments: true,
   out: `${root}site`,
@@ -44,5 +47,23 @@ export default {
   includeVersion: true,
   highlightLanguages: ["bash", "css", "dockerfile", "elisp", "lua", "ini", "html", "json", "jsonc", "jsonl", "sh", "sql", "tsx", "typescript", "xml", "yaml"],
   groupOrder: ["Documents", "Recipes", "Specification", "Modules", "Project", "Namespaces", "*"],
-  navigation: { includeGroups: true, includeCategories: false, includeFolders: false }
+  categoryOrder: [
+    ...tasks.map(({ task }) => task),
+    "Modules",
+    "Constructors",
+    "Running",
+    "Chatting",
+    "Combinators",
+    "Getters",
+    "*",
+    "Layers",
+    "References",
+    "Services",
+    "Schemas",
+    "Codecs",
+    "Models",
+    "Errors",
+    "Other"
+  ],
+  navigation: { includeGroups: true, includeCategories: true, includeFolders: false }
 }
