@@ -3,12 +3,10 @@
  */
 import { existing, type Line } from "./support.ts"
 import { documents } from "./frontDoorDocs.ts"
-import { readable } from "./readable.ts"
 import { published } from "./frontDoorPackage.ts"
 
 export const frontDoor = async (): Promise<ReadonlyArray<Line>> => [
   ...(await documents()),
-  ...(await readable()),
   existing("runs are listed, answered and resumed from the command line", ["test/cli/runs.test.ts"]),
   existing("agents and programs of a module run, also in a worker, and none under a stand-in", [
     "test/cli/agentModule.test.ts"

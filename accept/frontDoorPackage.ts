@@ -6,7 +6,8 @@ import { join } from "node:path"
 import { onRuntimes } from "./frontDoorRuntimes.ts"
 import { walkthrough } from "./frontDoorWalk.ts"
 import { inWorkers } from "./frontDoorWorkerd.ts"
-import { ofPackage, type Packed, templates, userEnv } from "./packed.ts"
+import { declared, ofPackage, type Packed, templates, userEnv } from "./packed.ts"
+import { readable } from "./readable.ts"
 import { attempt, type Line, node, root, run } from "./support.ts"
 
 const tool = (name: string, ...args: ReadonlyArray<string>) => run(join(root, "accept/node_modules/.bin", name), args)
@@ -100,6 +101,8 @@ const checked = async (name: string, tarball: string): Promise<ReadonlyArray<Lin
 }
 
 const packageLines = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
+  ...(await readable(packed)),
+  ...(await declared(packed)),
   await attempt("npm publish --dry-run of kernai is clean", () => dryRun(packed.clone)),
   await attempt("npm publish --dry-run of create-kernai is clean", () => dryRun(join(packed.clone, "create-kernai"))),
   await attempt("the tools that check packages are installed", toolsInstalled),

@@ -74,8 +74,8 @@ export const consumer = ({ clone, folder, tarball }: Packed, name: string, optio
 }
 
 /** Compiles a project with the compiler of the clone. */
-export const compile = ({ clone }: Packed, project: string) =>
-  node([join(clone, "node_modules/typescript/bin/tsc"), "-p", project])
+export const compile = ({ clone }: Packed, project: string, args: ReadonlyArray<string> = []) =>
+  node([join(clone, "node_modules/typescript/bin/tsc"), "-p", project, ...args])
 
 /** A project from each template, installed from the package and tested without a network of models. */
 export const templates = async ({ folder, tarball }: Packed): Promise<ReadonlyArray<Line>> => {

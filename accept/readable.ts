@@ -1,10 +1,11 @@
 /**
  * What a reader meets: functions of a screen, and declarations in the words of the documentation.
  */
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join, relative } from "node:path"
 import { samples } from "../test/support/samples.ts"
-import { atMost, attempt, inFolder, type Line, node, root, run } from "./support.ts"
+import { compile, consumer, type Packed } from "./packed.ts"
+import { atMost, attempt, inFolder, type Line, node, root } from "./support.ts"
 
 /** Functions that the linter finds longer than a screen. */
 const longFunctions = () =>
@@ -38,55 +39,38 @@ const longFunctions = () =>
     }
   })
 
-/** The declarations of public modules, as the build writes them. */
-const declarations = () =>
-  inFolder((folder): ReadonlyArray<Line> => {
-    const built = run(process.execPath, [
-      "node_modules/typescript/bin/tsc",
-      "-p",
-      "tsconfig.build.json",
-      "--outDir",
-      folder,
-      "--emitDeclarationOnly"
-    ])
-    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
-      (file) => file.endsWith(".d.ts") && !/(^|\/)internal\/|^(?:cli|kit)\//.test(file)
-    )
-    const texts = files.map((file) => ({ file, text: readFileSync(join(folder, file), "utf8") }))
-    const matches = (pattern: RegExp) =>
-      texts.flatMap(({ file, text }) => (text.match(pattern) ?? []).map((it) => `${file}: ${it}`))
-    const rules = matches(/\b(?:BP|W|DR|AC|CP|R|S)-\d+\b/g)
-    const words = matches(/\b(?:toolCallId|toolName|timeLimit|approvals)\b\??:/g).filter((it) => !bridge.test(it))
-    const tags = texts
-      .filter(({ file }) => !tagged.test(file))
-      .flatMap(({ file, text }) => (text.match(/readonly type: "\w+"/g) ?? []).map((it) => `${file}: ${it}`))
-    return [
-      {
-        line: "public modules are declared",
-        pass: built.status === 0 && files.length > 60,
-        figure: `${files.length} files${built.stdout.trim().slice(0, 200)}`
-      },
-      instantiations(folder),
-      atMost("rule numbers in public declarations", rules.length, 0, ` ${rules.slice(0, 5).join(", ")}`),
-      atMost("old words in public declarations", words.length, 0, ` ${words.slice(0, 5).join(", ")}`),
-      atMost("unions told apart by a second tag", tags.length, 0, ` ${tags.slice(0, 5).join(", ")}`)
-    ]
-  })
+/** The declarations of public modules, as the package has them. */
+const declarations = (packed: Packed): ReadonlyArray<Line> => {
+  const dist = join(packed.clone, "dist")
+  const files = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".d.ts") && !/(^|\/)internal\/|^(?:cli|kit)\//.test(file)
+  )
+  const texts = files.map((file) => ({ file, text: readFileSync(join(dist, file), "utf8") }))
+  const matches = (pattern: RegExp) =>
+    texts.flatMap(({ file, text }) => (text.match(pattern) ?? []).map((it) => `${file}: ${it}`))
+  const rules = matches(/\b(?:BP|W|DR|AC|CP|R|S)-\d+\b/g)
+  const words = matches(/\b(?:toolCallId|toolName|timeLimit|approvals)\b\??:/g).filter((it) => !bridge.test(it))
+  const tags = texts
+    .filter(({ file }) => !tagged.test(file))
+    .flatMap(({ file, text }) => (text.match(/readonly type: "\w+"/g) ?? []).map((it) => `${file}: ${it}`))
+  return [
+    { line: "public modules are declared", pass: files.length > 60, figure: `${files.length} files` },
+    instantiations(packed),
+    atMost("rule numbers in public declarations", rules.length, 0, ` ${rules.slice(0, 5).join(", ")}`),
+    atMost("old words in public declarations", words.length, 0, ` ${words.slice(0, 5).join(", ")}`),
+    atMost("unions told apart by a second tag", tags.length, 0, ` ${tags.slice(0, 5).join(", ")}`)
+  ]
+}
 
 /** What the compiler instantiates for all files of the tutorial, over the declarations that a user has. */
-const instantiations = (declared: string): Line => {
-  const folder = join(declared, "tutorial")
-  mkdirSync(folder)
-  symlinkSync(join(root, "node_modules"), join(declared, "node_modules"))
+const instantiations = (packed: Packed): Line => {
+  const folder = consumer(packed, "tutorial", { skipLibCheck: true, allowImportingTsExtensions: true, noEmit: true })
+  for (const name of ["@effect/vitest", "vitest"]) {
+    symlinkSync(join(packed.clone, "node_modules", name), join(folder, "node_modules", name))
+  }
   const files = samples.filter((sample) => sample.folder === "docs-tutorial-md")
   for (const { name, text } of files) writeFileSync(join(folder, name), text)
-  const paths = { kernai: ["../index.d.ts"], "kernai/*": ["../*/index.d.ts", "../*.d.ts"] }
-  const compilerOptions = { plugins: [], paths }
-  const settings = { extends: join(root, "tsconfig.json"), compilerOptions, include: ["*.ts"] }
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings))
-  writeFileSync(join(folder, "package.json"), `{ "type": "module" }`)
-  const args = ["node_modules/typescript/bin/tsc", "--singleThreaded", "--extendedDiagnostics", "-p", folder]
-  const { status, stdout } = run(process.execPath, args)
+  const { status, stdout } = compile(packed, folder, ["--singleThreaded", "--extendedDiagnostics"])
   const [, count = "NaN"] = /Instantiations:\s+(\d+)/.exec(stdout) ?? []
   const error = status === 0 ? "" : `, but ${stdout.slice(0, 300)}`
   const line = atMost("instantiations of types for the tutorial", Number(count), 70_000, error)
@@ -100,7 +84,7 @@ const bridge = /^provider\/AiSdkTools\.d\.ts: toolCallId:/
 const tagged =
   /^(?:RunEvent|RunState|RunModel|RunRecord|Content|ContentModel|StreamPart|BlockParser|Block|RunCodec)\.d\.ts$/
 
-export const readable = async (): Promise<ReadonlyArray<Line>> => [
+export const readable = async (packed: Packed): Promise<ReadonlyArray<Line>> => [
   await attempt("functions are at most a screen long", longFunctions),
-  ...(await declarations())
+  ...declarations(packed)
 ]

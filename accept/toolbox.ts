@@ -1,11 +1,10 @@
 /**
- * The promises of the toolbox: dialects, providers, windows, grammars, a chat that survives, templates that start.
+ * The promises of the toolbox: dialects, providers, windows, grammars, a chat that survives.
  */
 import { spawn } from "node:child_process"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
-import { declared, ofPackage, templates } from "./packed.ts"
 import { attempt, inFolder, type Line, ofFiles, root, run, tested, vectors } from "./support.ts"
 
 /** What the vendors' exchanges are, and that there is one for each vendor and dialect. */
@@ -139,6 +138,5 @@ export const toolbox = async (): Promise<ReadonlyArray<Line>> => [
     "test/property/conversation.test.ts"
   ]),
   ofFiles(tested, "kernai chat: talk, questions, Ctrl-C, commands", ["test/cli/chat/terminalChat.test.ts"]),
-  await attempt("kernai chat approves a call, is killed, and goes on where it was", chat),
-  ...(await ofPackage(async (packed) => [...(await declared(packed)), ...(await templates(packed))]))
+  await attempt("kernai chat approves a call, is killed, and goes on where it was", chat)
 ]
