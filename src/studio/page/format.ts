@@ -22,7 +22,7 @@ export const ago = (at: number): string => {
 export const clock = (at: number): string => new Date(at).toLocaleTimeString()
 
 export const cost = (usd: number | undefined): string =>
-  usd === undefined ? "unknown cost" : `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`
+  usd === undefined ? "unknown cost" : usd === 0 ? "$0" : `$${usd.toFixed(usd < 0.1 ? 4 : 2)}`
 
 export const tokens = (usage: Usage | null | undefined): string =>
   usage === null || usage === undefined

@@ -93,7 +93,7 @@ const chartOf = (overview: Overview, measure: Measure, element: HTMLElement): Ch
 
 const axes = {
   runs: { least: 4, format: (value: number) => value.toLocaleString("en") },
-  cost: { least: 0.001, format: (value: number) => (value === 0 ? "$0" : cost(value)) },
+  cost: { least: 0.001, format: cost },
   tokens: { least: 4, format: short },
   duration: { least: 10, format: duration }
 } as const

@@ -21,7 +21,7 @@ export const ScenariosView = () => {
         <h1>Scenarios</h1>
         <p class="actions">
           <label>
-            report{" "}
+            Report{" "}
             <select value={chosen.value} onChange={(event) => (chosen.value = event.currentTarget.selectedIndex)}>
               {reports.value.map(({ file, started_at }, index) => (
                 <option key={file} value={index}>
@@ -58,7 +58,7 @@ const Grid = ({ cells }: { cells: ReadonlyArray<Cell> }) => {
       <table class="grid">
         <thead>
           <tr>
-            <th scope="col">scenario</th>
+            <th scope="col">Scenario</th>
             {columns.map((column) => (
               <th key={column} scope="col">
                 {column}
@@ -82,7 +82,7 @@ const Grid = ({ cells }: { cells: ReadonlyArray<Cell> }) => {
             </tr>
           ))}
           <tr>
-            <th scope="row">all</th>
+            <th scope="row">All</th>
             {columns.map((column) => (
               <td key={column}>{summaryOf(cellsOf(column))}</td>
             ))}

@@ -8,6 +8,7 @@ import { useLayoutEffect, useRef } from "preact/hooks"
 import { json } from "./format.ts"
 import { canChange, data } from "./pageStore.ts"
 import { isFields } from "./schemaForm.tsx"
+import { StatusShape } from "./status.tsx"
 import { isDark } from "./theme.ts"
 
 interface Props {
@@ -70,15 +71,15 @@ export const UiFrame = ({ onMessage, server, structured, uri }: Props) => {
       {asked.value.map((request, index) => (
         <div key={index} class="card waiting" role="group" aria-label="The page asks">
           <p>
-            ◐ The page of {server} asks: {request.words}
+            <StatusShape status="waiting" /> The page of {server} asks: {request.words}
           </p>
           <p class="actions">
             {canChange.value && onMessage !== undefined && (
               <button class="primary" onClick={() => decide(request, true)}>
-                send it to the agent
+                Send it to the agent
               </button>
             )}
-            <button onClick={() => decide(request, false)}>refuse</button>
+            <button onClick={() => decide(request, false)}>Refuse</button>
           </p>
         </div>
       ))}
