@@ -33,6 +33,7 @@ import * as Heads from "./internal/sqlHeads.ts"
 import * as Histories from "./internal/sqlHistories.ts"
 import * as SqliteAppend from "./internal/sqliteAppend.ts"
 import * as Journal from "./internal/sqlJournal.ts"
+import * as SearchIndex from "./internal/searchIndex.ts"
 import * as SqlChanges from "./internal/sqlChanges.ts"
 import * as SqlCounts from "./internal/sqlCounts.ts"
 import * as SqlSpending from "./internal/sqlSpending.ts"
@@ -73,7 +74,8 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   const codec = yield* RunCodec.fromContext
   const histories = Histories.make(sql, codec)
   const journal = Journal.make(sql, codec, histories)
-  const heads = Heads.make(sql)
+  const index = yield* SearchIndex.make(sql)
+  const heads = Heads.make(sql, index)
   const followers = Polling.followers()
   const cancellations = Polling.cancellations({
     findCancelled: heads.cancelled,
@@ -105,7 +107,7 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     failed("open")
   )
   const marks = StateParts.marks()
-  const database = { sql, journal, histories, followers, cancellations, marks, attempt, announce, appendRow }
+  const database = { sql, journal, histories, index, followers, cancellations, marks, attempt, announce, appendRow }
   return { ...storeOf(database, heads, offers, options.pollInterval ?? "500 millis"), changes }
 })
 
@@ -187,13 +189,14 @@ const tail = (database: Append.Database, interval: Duration.Input, runId: string
     interval
   })
 
-const remove = ({ histories, journal, sql }: Append.Database, runIds: ReadonlyArray<string>) =>
+const remove = ({ histories, index, journal, sql }: Append.Database, runIds: ReadonlyArray<string>) =>
   Effect.forEach(
     Arr.chunksOf(runIds, Journal.PAGE),
     Effect.fnUntraced(function* (ids) {
       const runs = yield* sql<{ readonly run: number; readonly history: string | null }>`
         DELETE FROM kernai_runs WHERE ${sql.in("id", ids.map(Key.make))} RETURNING run, history`
       for (const { run } of runs) yield* journal.remove(run)
+      if (Arr.isReadonlyArrayNonEmpty(runs)) yield* index.removed(Arr.map(runs, ({ run }) => run))
       for (const chunk of new Set(runs.map(({ history }) => history)))
         if (chunk !== null) yield* histories.release(chunk)
     }),

@@ -420,17 +420,16 @@ export const searchText = (state: RunState): string => {
 }
 
 /**
- * Splits a search into words.
+ * Splits a search into its words, at most 32 different ones.
  *
  * @category getters
  * @since 0.1.0
  */
-export const searchWords = (search: string | undefined): ReadonlyArray<string> =>
-  search === undefined
-    ? []
-    : clean(search)
-        .split(/\s+/)
-        .filter((word) => word !== "")
+export const searchWords = (search: string | undefined): ReadonlyArray<string> => {
+  const words = new Set(search === undefined ? [] : clean(search).split(/\s+/))
+  words.delete("")
+  return [...words].slice(0, mostWords)
+}
 
 /**
  * Returns whether all words occur in the searched text of a run.
@@ -443,6 +442,9 @@ export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolea
   const text = searchText(state)
   return wanted.every((word) => text.includes(word))
 }
+
+/** Databases bound the conditions of a query. */
+const mostWords = 32
 
 const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", " ").toWellFormed()
 

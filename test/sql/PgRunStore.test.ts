@@ -53,6 +53,8 @@ describe.skipIf(!Postgres.available)("PgRunStore", () => {
         }
         const [client] = yield* besides({ ...server, database: name })
         yield* client`DROP TRIGGER kernai_runs_due ON kernai_runs`
+        yield* client`DROP TRIGGER kernai_words_changed ON kernai_words`
+        yield* client`DROP TABLE kernai_unindexed, kernai_search_blocks, kernai_search_slices`
         for (const column of ["due_at", "model", "pace", "tokens", "cost"]) {
           yield* client`ALTER TABLE kernai_runs DROP COLUMN ${client(column)}`
         }

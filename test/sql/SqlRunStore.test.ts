@@ -38,6 +38,8 @@ describe("SqlRunStore on SQLite", () => {
 
 /** Removes what the migrations from the seventh on added, and forgets those from one on. */
 const before = (db: DatabaseSync, migration: number): void => {
+  for (const change of ["insert", "update"]) db.exec(`DROP TRIGGER kernai_words_${change}`)
+  for (const table of ["unindexed", "search_blocks", "search_slices"]) db.exec(`DROP TABLE kernai_${table}`)
   for (const change of ["insert", "update"]) db.exec(`DROP TRIGGER kernai_runs_due_${change}`)
   for (const index of ["due", "spending", "model"]) db.exec(`DROP INDEX kernai_runs_${index}`)
   for (const column of ["due_at", "model", "pace", "tokens", "cost"]) {

@@ -169,8 +169,8 @@ export interface RunFilter extends Selection {
   /** Only runs whose last record is older than this time (milliseconds since the epoch). */
   readonly updatedBefore?: number | undefined
   /**
-   * Words, separated by blanks, that must all occur in the answer or the question, in any case and order, also inside
-   * other words. The search covers the first 65,536 characters of the answer followed by the question.
+   * At most 32 words, separated by blanks, that must all occur in the answer or the question, in any case and order, also
+   * inside other words. The search covers the first 65,536 characters of the answer followed by the question.
    */
   readonly search?: string | undefined
   /**

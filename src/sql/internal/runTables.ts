@@ -36,7 +36,11 @@ export const prepare = (sql: SqlClient.SqlClient): Effect.Effect<void, StoreErro
       ...sql.onDialectOrElse({ pg: () => guardPostgres, orElse: () => guardSqlite }),
       `UPDATE kernai_runs SET due_at = ${unknown("status")} WHERE ${isWrong("")}`
     ],
-    "0010_models": models
+    "0010_models": models,
+    "0011_search": sql.onDialectOrElse({
+      pg: () => [...searching("INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "BYTEA"), ...unindexPostgres],
+      orElse: () => [...searching("INTEGER PRIMARY KEY", "BLOB"), ...unindexSqlite]
+    })
   })
 
 /** The records of one append as a row, and the resulting head. */
@@ -343,6 +347,42 @@ const spending = ({ text, time }: { readonly text: string; readonly time: string
 
 /** The index of the runs of a model, in the order of lists. */
 const models = ["CREATE INDEX kernai_runs_model ON kernai_runs (model, created_at) WHERE model IS NOT NULL"]
+
+/**
+ * The tables of the search index (see `searchIndex.ts`), and the runs whose texts it lacks: all that are stored, and by
+ * triggers those that a process of any version writes.
+ */
+const searching = (key: string, bytes: string) => [
+  "CREATE TABLE kernai_unindexed (run INTEGER PRIMARY KEY, change INTEGER NOT NULL)",
+  "INSERT INTO kernai_unindexed (run, change) SELECT run, 0 FROM kernai_words",
+  `CREATE TABLE kernai_search_blocks (
+    block ${key},
+    first_run INTEGER NOT NULL,
+    last_run INTEGER NOT NULL,
+    slices INTEGER NOT NULL,
+    runs ${bytes} NOT NULL
+  )`,
+  `CREATE TABLE kernai_search_slices (entry ${bytes === "BLOB" ? "INTEGER" : "BIGINT"} PRIMARY KEY, bits ${bytes} NOT NULL)`
+]
+
+// What a trigger does on a conflict is decided by the statement that runs it, so this one has none.
+const unindexSqlite = ["INSERT", "UPDATE"].map(
+  (change) => `CREATE TRIGGER kernai_words_${change.toLowerCase()} AFTER ${change} ON kernai_words
+    BEGIN
+      DELETE FROM kernai_unindexed WHERE run = NEW.run;
+      INSERT INTO kernai_unindexed (run, change) VALUES (NEW.run, random() & 2147483647);
+    END`
+)
+
+const unindexPostgres = [
+  `CREATE OR REPLACE FUNCTION kernai_words_changed() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    INSERT INTO kernai_unindexed AS u (run, change) VALUES (NEW.run, floor(random() * 2147483647))
+    ON CONFLICT (run) DO UPDATE SET change = excluded.change;
+    RETURN NULL;
+  END $$`,
+  `CREATE TRIGGER kernai_words_changed AFTER INSERT OR UPDATE ON kernai_words
+    FOR EACH ROW EXECUTE FUNCTION kernai_words_changed()`
+]
 
 const sqlite = tables({ key: "INTEGER PRIMARY KEY", time: "INTEGER", text: "TEXT" }).map((statement) =>
   // Only the type INTEGER makes the key the row id.

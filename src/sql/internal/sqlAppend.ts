@@ -27,12 +27,14 @@ import { deadlineOf, facts } from "./sqlHeads.ts"
 import { appendAtOnce } from "./sqliteAppend.ts"
 import * as Histories from "./sqlHistories.ts"
 import type { Journal } from "./sqlJournal.ts"
+import type { SearchIndex } from "./searchIndex.ts"
 
 /** A database, with the cached state of its runs. */
 export interface Database {
   readonly sql: SqlClient
   readonly journal: Journal
   readonly histories: Histories.Histories
+  readonly index: SearchIndex
   readonly marks: Marks
   readonly followers: Followers
   readonly cancellations: Cancellations
@@ -151,9 +153,10 @@ const afterwards = (
   database: Database,
   records: ReadonlyArray<RunRecord>,
   state: RunState,
-  { body, first, id }: Tables.Row
+  { body, first, id, words }: Tables.Row
 ): Effect.Effect<void> => {
-  const { announce, cancellations, followers, marks, sql } = database
+  const { announce, cancellations, followers, index, marks, sql } = database
+  if (words !== undefined) index.written()
   if (first === 1) marks.set(state, RunCodec.start)
   if (state.status.type === "cancelled") cancellations.complete(id)
   const part = marks.due(records, state, body.length)

@@ -28,6 +28,8 @@ import type { Claim, Lease, RunFilter, RunHead } from "../../RunStore.ts"
 import { nowOf } from "./databaseTime.ts"
 import { corrupt } from "./sqlFault.ts"
 import * as Key from "./key.ts"
+import { columnsOf, joined, pageOf, type Place, runsOf } from "./listQuery.ts"
+import type { SearchIndex } from "./searchIndex.ts"
 import * as Tables from "./runTables.ts"
 import * as SqlTags from "./sqlTags.ts"
 
@@ -45,9 +47,9 @@ export interface Heads {
 }
 
 /** Creates the heads on a client without transformations. */
-export const make = (sql: SqlClient): Heads => ({
+export const make = (sql: SqlClient, index: SearchIndex): Heads => ({
   head: sql.onDialectOrElse({ pg: () => readTogether(sql), orElse: () => (runId: string) => head(sql, runId) }),
-  list: (filter) => list(sql, filter),
+  list: (filter = {}) => (searchWords(filter.search).length === 0 ? list(sql, filter) : search(sql, index, filter)),
   acquire: (runId, claim) => acquire(sql, runId, claim),
   release: (runId, workerId) =>
     Effect.asVoid(sql`
@@ -66,49 +68,6 @@ const cancelled = (sql: SqlClient, keys: ReadonlyArray<string>): Effect.Effect<R
     ),
     (pages) => pages.flat().map(({ id }) => id)
   )
-
-/**
- * Returns the query of a page. The runs of each status are read in the order of an index and merged, since the database
- * would sort all runs of several statuses. For few runs, which are sorted, only the journals of those on the page are
- * looked up.
- */
-const pageOf = (sql: SqlClient, filter: RunFilter, last: Place | undefined, limit: number): Fragment => {
-  const columns = sql.literal(`created_at, due_at, id, ${columnsOf(sql)}`)
-  const order = sql.literal(orderOf(filter))
-  const where = [...conditions(sql, filter), ...(last === undefined ? [] : [behind(sql, last, filter)])]
-  const statuses = statusesOf(sql, filter)
-  const page = sql`ORDER BY ${order} LIMIT ${limit}`
-  if (selectsFew(filter) && filter.updatedBefore === undefined) {
-    const few = sql`SELECT * FROM kernai_runs AS r WHERE ${sql.and([...where, sql.or(statuses)])} ${page}`
-    return sql`SELECT ${columns} FROM (${few}) AS r
-      JOIN kernai_journal AS j ON j.entry = ${sql.literal(Tables.lastEntry)} ORDER BY ${order}`
-  }
-  const parts = (selectsFew(filter) ? [sql.or(statuses)] : statuses).map(
-    (status) => sql`SELECT ${columns} FROM ${sql.literal(joined)} WHERE ${sql.and([...where, status])}`
-  )
-  // PostgreSQL walks an index only as far as a limit.
-  const limited = (part: Fragment) => sql.onDialectOrElse({ pg: () => sql`(${part} ${page})`, orElse: () => part })
-  return sql`${sql.join(" UNION ALL ", false)(parts.length === 1 ? parts : parts.map(limited))} ${page}`
-}
-
-/**
- * Returns whether ids, labels or tags select runs. They are sorted, so that the database need not scan all runs in their
- * order.
- */
-const selectsFew = (filter: RunFilter): boolean => (filter.prefix ?? "") !== "" || labelsOf(filter).length > 0
-
-/** Returns the keys of the labels and the tag of a filter. */
-const labelsOf = ({ labels, tag }: RunFilter): ReadonlyArray<string> => [
-  ...Tables.labelKeys(labels),
-  ...(tag === undefined ? [] : [SqlTags.keyOf(tag)])
-]
-
-/** Returns the columns of a head: the row of a run with the last row of its journal. */
-const columnsOf = (sql: SqlClient): string => `facts, model, worker, expires_at, since, turns, detail, at,
-  CASE WHEN expires_at > ${nowOf(sql)} THEN 1 ELSE 0 END AS live,
-  CAST(entry + records - 1 - (CAST(r.run AS BIGINT) << 32) AS INTEGER) AS revision, ${SqlTags.columnOf(sql)} AS tags`
-
-const joined = `kernai_runs AS r JOIN kernai_journal AS j ON j.entry = ${Tables.lastEntry}`
 
 const head = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -151,18 +110,33 @@ const readTogether = (sql: SqlClient): Heads["head"] => {
     )
 }
 
-const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter = {}) {
+/**
+ * Lists runs that mention words: first among as many runs as frequent words need, or as a filter leaves, and then among
+ * those that the index names.
+ */
+const search = Effect.fnUntraced(function* (sql: SqlClient, index: SearchIndex, filter: RunFilter) {
+  const some = runsOf(sql, { ...filter, search: undefined }, { last: lastOf(filter), limit: compared })
+  const found = yield* list(sql, filter, some)
+  if (found.length === atMost(filter)) return found
+  const more = yield* sql`SELECT found FROM (${some}) AS runs LIMIT 1 OFFSET ${compared - 1}`
+  return more.length === 0 ? found : yield* list(sql, filter, yield* index.candidates(searchWords(filter.search)))
+})
+
+/** Texts that a search compares without asking the index, which would take longer. */
+const compared = 4000
+
+/** Returns the position after which a list begins. */
+const lastOf = ({ after }: RunFilter): Place | undefined =>
+  after && { created_at: after.createdAt, due_at: dueAt(after) ?? 0, id: Key.make(after.runId) }
+
+const list = Effect.fnUntraced(function* (sql: SqlClient, filter: RunFilter, among?: Fragment) {
   const { prefix = "" } = filter
   const heads: Array<RunHead> = []
   const most = atMost(filter)
-  let last: Place | undefined = filter.after && {
-    created_at: filter.after.createdAt,
-    due_at: dueAt(filter.after) ?? 0,
-    id: Key.make(filter.after.runId)
-  }
+  let last = lastOf(filter)
   for (;;) {
     const wanted = most - heads.length
-    const rows = yield* sql<Place>`${pageOf(sql, filter, last, wanted)}`
+    const rows = yield* sql<Place>`${pageOf(sql, filter, { last, limit: wanted, among })}`
     // An unreadable head does not hide others, and does not count toward a page.
     const found = yield* Effect.forEach(rows, (row) =>
       Effect.catch(toHead(row), (error) => Effect.as(Effect.logWarning("a run is left out", error), undefined))
@@ -193,71 +167,6 @@ const corrected = Effect.fnUntraced(function* (
   }
   return isCorrected
 })
-
-const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
-  const { agent, caller, model, order, prefix = "", rootRunId, roots, search, tenant, unleased, updatedBefore } = filter
-  const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
-  if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
-  if (caller !== undefined) where.push(sql`caller = ${Key.make(caller)}`)
-  // A run that was resumed keeps the model of its last end until the next one.
-  if (model !== undefined) where.push(sql`model = ${Key.make(model)} AND r.status NOT IN ('running', 'paused')`)
-  if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
-  for (const label of labelsOf(filter)) {
-    where.push(sql`run IN (SELECT run FROM kernai_labels WHERE label = ${label})`)
-  }
-  if (prefix !== "") where.push(sql.or(Key.rangesOf(prefix).map((range) => isWithin(sql, range))))
-  if (rootRunId !== undefined) where.push(sql`root = ${Key.make(rootRunId)}`)
-  if (roots === true) where.push(sql`parent IS NULL`)
-  if (order === "due") where.push(sql`due_at < ${Tables.noDeadline}`)
-  if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
-  if (unleased === true) where.push(sql`(expires_at IS NULL OR expires_at <= ${sql.literal(nowOf(sql))})`)
-  const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
-  for (const word of searchWords(search)) {
-    const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
-    where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
-  }
-  return where
-}
-
-const isWithin = (sql: SqlClient, { from, to }: Key.Range): Fragment =>
-  to === undefined ? sql`id >= ${from}` : sql`(id >= ${from} AND id < ${to})`
-
-/** Returns conditions on the status, of which a run meets at most one. */
-const statusesOf = (sql: SqlClient, { order, status: words }: RunFilter): ReadonlyArray<Fragment> => {
-  // Only waiting runs have a deadline, and SQLite would prefer the index of the status.
-  if (words === undefined || (order === "due" && words.includes("waiting"))) return [sql`1 = 1`]
-  const now = sql.literal(nowOf(sql))
-  const leased = {
-    queued: sql`expires_at = 0`,
-    running: sql`(expires_at IS NULL OR expires_at > ${now})`,
-    interrupted: sql`expires_at <> 0 AND expires_at <= ${now}`
-  }
-  const statuses = new Set<string>()
-  const open: Array<Fragment> = []
-  for (const word of words) {
-    if (word === "queued" || word === "running" || word === "interrupted") open.push(leased[word])
-    else for (const status of storedStatuses(word)) statuses.add(status)
-  }
-  const conditions = Array.from(statuses, (status) => sql`r.status = ${status}`)
-  if (open.length > 0) conditions.push(sql`(r.status = 'running' AND ${sql.or(open)})`)
-  return conditions.length === 0 ? [sql`1 = 0`] : conditions
-}
-
-/** Returns the columns that sort a list. */
-const orderOf = (filter: RunFilter): string => {
-  const { order } = filter
-  // The sum keeps the database from using the index of this order.
-  const column = `${order === "due" ? "due_at" : "created_at"}${selectsFew(filter) ? " + 0" : ""}`
-  return `${column} ${order === "due" || order === "oldest" ? "ASC" : "DESC"}, id`
-}
-
-const behind = (sql: SqlClient, { created_at, due_at, id }: Place, { order }: RunFilter): Fragment => {
-  // The first condition is a range of the index: a page costs the same however many runs come before it.
-  if (order === "due") return sql`due_at >= ${due_at} AND (due_at > ${due_at} OR id > ${id})`
-  return order === "oldest"
-    ? sql`created_at >= ${created_at} AND (created_at > ${created_at} OR id > ${id})`
-    : sql`created_at <= ${created_at} AND (created_at < ${created_at} OR id > ${id})`
-}
 
 const acquire = Effect.fnUntraced(function* (
   sql: SqlClient,
@@ -309,13 +218,6 @@ const soon = (sql: SqlClient): Fragment =>
 const stands = (sql: SqlClient, { revision, status }: NonNullable<Claim["seen"]>): Fragment => {
   const last = sql`(SELECT entry + records FROM kernai_journal WHERE entry = ${sql.literal(Tables.lastEntry)})`
   return sql`${sql.in("status", storedStatuses(status.type))} AND ${last} = (CAST(r.run AS BIGINT) << 32) + CAST(${revision + 1} AS BIGINT)`
-}
-
-/** The position of a run in a list. */
-interface Place {
-  readonly created_at: number
-  readonly due_at: number | null
-  readonly id: string
 }
 
 /** The fields of a head that never change, as text, because keys may be shortened. */

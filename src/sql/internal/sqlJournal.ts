@@ -167,5 +167,7 @@ const remove = Effect.fnUntraced(function* (sql: SqlClient, run: number) {
   for (const table of ["kernai_journal", "kernai_parts"]) {
     yield* sql`DELETE FROM ${sql(table)} WHERE entry > ${entry(sql, run, 0)} AND entry < ${entry(sql, run + 1, 0)}`
   }
-  for (const table of ["kernai_words", "kernai_labels"]) yield* sql`DELETE FROM ${sql(table)} WHERE run = ${run}`
+  for (const table of ["kernai_words", "kernai_unindexed", "kernai_labels"]) {
+    yield* sql`DELETE FROM ${sql(table)} WHERE run = ${run}`
+  }
 })
