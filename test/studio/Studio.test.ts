@@ -322,21 +322,24 @@ describe("Studio", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("stores rows of data sets and signed scores, unless it is read-only", () =>
+  it.live("stores rows of data sets and signed scores with labels, unless it is read-only", () =>
     Effect.gen(function* () {
       const evaluations = yield* folder
       const site = yield* serve({ evaluations })
       const cookie = yield* enter(site)
       const headers = { ...cookie, ...change, "x-kernai-person": "Ada" }
       const row = { set: "refunds", input: "May I?", expected: "Yes.", runId: "run_1" }
-      const score = { runId: "run_1", good: false, note: "too long" }
+      const score = { runId: "run_1", good: false, labels: ["tone", "wrong tool"], note: "too long" }
       assert.strictEqual((yield* send(site, "POST", "/data/sets", headers, row)).status, 200)
       assert.strictEqual((yield* send(site, "POST", "/data/sets", headers, { ...row, set: "../x" })).status, 400)
       assert.strictEqual((yield* send(site, "POST", "/data/scores", headers, score)).status, 200)
+      const many = Array.from({ length: 17 }, String)
+      assert.strictEqual((yield* send(site, "POST", "/data/scores", headers, { ...score, labels: many })).status, 400)
       const [set] = JSON.parse((yield* send(site, "GET", "/data/sets", cookie)).text)
       assert.deepInclude(set, { name: "refunds", count: 1 })
       const [found] = JSON.parse((yield* send(site, "GET", "/data/scores", cookie)).text)
-      assert.deepInclude(found, { run_id: "run_1", good: false, note: "too long", by: "Ada (studio)" })
+      const { runId: _, ...kept } = score
+      assert.deepInclude(found, { run_id: "run_1", ...kept, by: "Ada (studio)" })
       const closed = yield* serve({ evaluations, readOnly: true })
       const own = { ...(yield* enter(closed)), ...change }
       for (const [path, body] of [["/data/sets", row] as const, ["/data/scores", score] as const]) {

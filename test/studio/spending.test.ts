@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { RunStore } from "kernai"
-import { commonest, sumsOf } from "../../src/studio/page/spending.ts"
+import { type RunStore, Usage } from "kernai"
+import { commonest, costBelow, countBelow, sumsOf } from "../../src/studio/page/spending.ts"
+import * as Journal from "../../src/testing/internal/sampleJournal.ts"
 
 const line = (took: number, runs: number, more: Partial<RunStore.RunSpending> = {}): RunStore.RunSpending => ({
   slot: 0,
@@ -26,5 +27,32 @@ describe("what runs used, in the overview", () => {
 
   it("names the model of most runs first", () => {
     assert.deepStrictEqual(commonest([line(1, 1), line(1, 2, { model: "large" })], "model"), ["large", "small"])
+  })
+})
+
+describe("what the runs below a run used, in its heading", () => {
+  it("counts the runs below a run at any depth, and no others of its tree", () => {
+    const lines = [
+      { runId: "root", parentRunId: undefined },
+      { runId: "a", parentRunId: "root" },
+      { runId: "b", parentRunId: "root" },
+      { runId: "c", parentRunId: "a" }
+    ]
+    assert.deepStrictEqual(
+      ["root", "a", "b", "c"].map((runId) => countBelow(lines, runId)),
+      [3, 1, 0, 0]
+    )
+  })
+
+  it("sums what they cost, and not what the run itself cost", () => {
+    const run = Journal.begin("run")
+    const own = [run.last(), ...Journal.turn(run), ...Journal.finish(run)].map(({ record }) => record)
+    const spent = { ...Usage.expense(Usage.zero, 0.25), turns: 1 }
+    const all = own.map((record) => ({
+      ...record,
+      events: record.events.map((event) => (event.type === "tool_call_completed" ? { ...event, spent } : event))
+    }))
+    assert.strictEqual(costBelow(all), 0.25)
+    assert.strictEqual(costBelow(own), 0)
   })
 })

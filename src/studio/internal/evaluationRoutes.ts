@@ -35,9 +35,9 @@ export const add = Effect.fnUntraced(function* (
   yield* Route.add("GET", `${path}/scores`, () => Effect.flatMap(kept.scores, json))
   yield* Route.add("POST", `${path}/scores`, () =>
     Effect.gen(function* () {
-      const { good, note, runId } = yield* Route.body(KeptLines.NewScore)
+      const { runId, ...score } = yield* Route.body(KeptLines.NewScore)
       const by = signatureOf(yield* CurrentCaller)
-      yield* kept.addScore({ run_id: runId, by, at: yield* Clock.currentTimeMillis, good, note })
+      yield* kept.addScore({ run_id: runId, by, at: yield* Clock.currentTimeMillis, ...score })
       return yield* json({})
     })
   )

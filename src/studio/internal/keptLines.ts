@@ -48,12 +48,19 @@ const Score = Schema.Struct({
   by: Schema.String,
   at: Schema.Finite,
   good: Schema.Boolean,
+  /** Words for what is good or bad about the answer, by which scores are counted. */
+  labels: Schema.optionalKey(Schema.Array(Schema.String)),
   note: Schema.String
 })
 export type Score = typeof Score.Type
 
 /** The body of a request to score a run. */
-export const NewScore = Schema.Struct({ runId, good: Schema.Boolean, note: words(10_000) })
+export const NewScore = Schema.Struct({
+  runId,
+  good: Schema.Boolean,
+  labels: Schema.optionalKey(Schema.Array(words(64).check(Schema.isNonEmpty())).check(Schema.isMaxLength(16))),
+  note: words(10_000)
+})
 
 /** The files of a folder. */
 export interface KeptLines {

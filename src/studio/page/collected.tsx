@@ -1,9 +1,10 @@
 /** What people collected of runs: data sets, and scores. */
 
+import { useSignal } from "@preact/signals"
 import type { DataSet, Score } from "../internal/keptLines.ts"
 import { counted, excerpt, json } from "./format.ts"
 import { runAddress } from "./pageStore.ts"
-import { ScoreLine } from "./scoreSheet.tsx"
+import { countsOf, ScoreLine } from "./scoreSheet.tsx"
 
 export const DataSets = ({ sets }: { sets: ReadonlyArray<DataSet> }) => (
   <div class="card">
@@ -36,7 +37,9 @@ export const DataSets = ({ sets }: { sets: ReadonlyArray<DataSet> }) => (
 const mostScores = 50
 
 export const Scores = ({ scores }: { scores: ReadonlyArray<Score> }) => {
-  const good = scores.filter((score) => score.good).length
+  const chosen = useSignal("")
+  const shown = scores.filter(({ labels = [] }) => chosen.value === "" || labels.includes(chosen.value))
+  const good = shown.filter((score) => score.good).length
   return (
     <div class="card">
       <h2>Scores by people</h2>
@@ -44,10 +47,22 @@ export const Scores = ({ scores }: { scores: ReadonlyArray<Score> }) => {
         <p class="quiet">“Score” of a run keeps what people think of its answer.</p>
       ) : (
         <p class="quiet">
-          {good} of {scores.length} good
+          {good} of {shown.length} good
         </p>
       )}
-      {scores.slice(0, mostScores).map((score) => (
+      <div class="actions" role="group" aria-label="Scores with a label">
+        {countsOf(scores).map(([label, count]) => (
+          <button
+            key={label}
+            class="tag"
+            aria-pressed={chosen.value === label}
+            onClick={() => (chosen.value = chosen.value === label ? "" : label)}
+          >
+            {label} {count}
+          </button>
+        ))}
+      </div>
+      {shown.slice(0, mostScores).map((score) => (
         <a key={`${score.run_id} ${score.by}`} class="scored" data-row href={runAddress(score.run_id)}>
           <ScoreLine score={score} />
         </a>

@@ -125,10 +125,10 @@ const Row = ({ before, experiment }: RowProps) => {
           {passed} of {attempts - skipped}, 95% interval {percent(interval[0])} to {percent(interval[1])}
         </span>
       </td>
-      <td>{before === undefined ? "–" : changeOf(passRate - before.passRate)}</td>
-      <td>{scorers.map(({ mean, name }) => `${name} ${mean.toFixed(2)}`).join(", ")}</td>
-      <td>{costUsd === null ? "–" : cost(costUsd)}</td>
-      <td>{duration(finishedAt - startedAt)}</td>
+      <td data-name="change">{before === undefined ? "–" : changeOf(passRate - before.passRate)}</td>
+      <td data-name="scores">{scorers.map(({ mean, name }) => `${name} ${mean.toFixed(2)}`).join(", ")}</td>
+      <td data-name="cost">{costUsd === null ? "–" : cost(costUsd)}</td>
+      <td data-name="took">{duration(finishedAt - startedAt)}</td>
     </tr>
   )
 }

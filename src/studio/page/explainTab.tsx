@@ -6,7 +6,7 @@ import { Icon } from "./icons.tsx"
 import { useLatest } from "./latest.tsx"
 import { run, setRevision, state } from "./openRun.ts"
 import { attempt, canChange, data } from "./pageStore.ts"
-import { rerun } from "./runHeading.tsx"
+import { rerun } from "./runActions.tsx"
 import { say } from "./toasts.tsx"
 
 export const ExplainTab = () => {

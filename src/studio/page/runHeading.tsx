@@ -1,20 +1,16 @@
-/** The heading of a run: what was asked, its facts, and what can be done. */
+/** The heading of a run: what was asked, its facts, what can be done, and why it failed. */
 
 import type { RunState } from "../../RunState.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { causeOf, ofDamage } from "../FailureCause.ts"
 import { family } from "./familyRuns.ts"
-import { ForkButton } from "./forkSheet.tsx"
 import { compareAddress } from "./compareView.tsx"
 import { cost, counted, duration, excerpt, sentence, wordsOf } from "./format.ts"
-import { Icon } from "./icons.tsx"
 import { revision, run, setRevision, state } from "./openRun.ts"
-import { attempt, canChange, data, go, info, runAddress, setQuery } from "./pageStore.ts"
-import { AddRowButton } from "./addRowSheet.tsx"
-import { ScoreButton } from "./scoreSheet.tsx"
-import { playAddress } from "./playView.tsx"
+import { runAddress, setQuery } from "./pageStore.ts"
+import { RunActions } from "./runActions.tsx"
+import { costBelow, countBelow } from "./spending.ts"
 import { StatusChip } from "./status.tsx"
-import { say } from "./toasts.tsx"
 
 export const RunHeading = () => {
   const shown = state.value
@@ -41,15 +37,14 @@ export const RunHeading = () => {
         </h1>
         <Facts shown={shown} />
       </div>
-      <Actions shown={shown} isLast={revision.value === open.journal.revision} />
+      <RunActions shown={shown} isLast={revision.value === open.journal.revision} />
       <Banner />
     </div>
   )
 }
 
 const Facts = ({ shown }: { shown: RunState }) => {
-  const { agent, caller, costUsd, createdAt, unreportedTurns, updatedAt, usage, version } = shown
-  const below = family.value.lines.filter(({ runId }) => runId !== shown.runId).length
+  const { agent, caller, createdAt, unreportedTurns, updatedAt, usage, version } = shown
   const isUnknown = unreportedTurns > 0 && usage.inputTokens + usage.outputTokens === 0
   return (
     <p class="meta">
@@ -67,65 +62,27 @@ const Facts = ({ shown }: { shown: RunState }) => {
       <span>
         tokens <b>{isUnknown ? "unknown" : (usage.inputTokens + usage.outputTokens).toLocaleString("en")}</b>
       </span>
-      <span>
-        cost <b>{costUsd === undefined ? "unknown" : cost(costUsd)}</b>
-        {below > 0 && ` with ${counted(below, "run")} below`}
-      </span>
+      <Cost shown={shown} />
     </p>
   )
 }
 
-const Actions = ({ isLast, shown }: { shown: RunState; isLast: boolean }) => {
-  const status = statusOf(shown.status).type
-  const act = (action: () => Promise<unknown>, done: string) =>
-    void attempt(action).then((isDone) => isDone && say(done))
+/** What the run cost, with the runs below it and without them. */
+const Cost = ({ shown: { costUsd, revision, runId } }: { shown: RunState }) => {
+  const below = countBelow(family.value.lines, runId)
+  const records = run.value?.journal.records.slice(0, revision) ?? []
   return (
-    <p class="actions">
-      {canChange.value && isLast && isRetryable(shown) && (
-        <button class="primary" onClick={() => act(() => data().retry(shown.rootRunId), "Offered to a worker again")}>
-          <Icon name="rotate-ccw" /> Retry
-        </button>
-      )}
-      {canChange.value && <ForkButton />}
-      {canChange.value && shown.parentRunId === undefined && (
-        <a class="button" href={playAddress(shown.runId, revision.value)}>
-          <Icon name="sparkles" /> Playground
-        </a>
-      )}
-      {canChange.value && shown.parentRunId === undefined && (
-        <button onClick={() => act(() => rerun(shown.runId), "Runs again from its question")}>
-          <Icon name="repeat" /> Rerun
-        </button>
-      )}
-      {canChange.value && isLast && (status === "running" || status === "waiting") && (
-        <button data-key="s" onClick={() => act(() => data().cancel(shown.rootRunId), "Cancelled")}>
-          <Icon name="square" /> Cancel
-        </button>
-      )}
-      {canChange.value && info.value.evaluations && (
+    <span>
+      cost <b>{costUsd === undefined ? "unknown" : cost(costUsd)}</b>
+      {costUsd !== undefined && below > 0 && (
         <>
-          <ScoreButton runId={shown.runId} />
-          <AddRowButton shown={shown} />
+          {" "}
+          with {counted(below, "run")} below, <b>{cost(costUsd - costBelow(records))}</b> without
         </>
       )}
-      {!data().isFile && (
-        <a class="button" href={data().exportUrl(shown.runId)} download>
-          <Icon name="download" /> Export
-        </a>
-      )}
-    </p>
+    </span>
   )
 }
-
-/** Starts a copy of a run from its question, and opens it. */
-export const rerun = async (runId: string): Promise<void> => {
-  const forkId = await data().fork(runId, { revision: 1 })
-  go(runAddress(forkId))
-}
-
-/** Returns whether workers may take the run again: it failed, got no answer, or was paused by a hook. */
-const isRetryable = ({ questions, status: { type } }: RunState): boolean =>
-  type === "failed" || (type === "paused" && questions.every(({ answer }) => answer !== undefined))
 
 const Banner = () => {
   const open = run.value

@@ -1,6 +1,7 @@
 /** Sums of what runs used: tokens, cost, and how long they took. */
 
-import type { RunSpending } from "../../RunStore.ts"
+import type { RunRecord } from "../../RunState.ts"
+import type { RunHead, RunSpending } from "../../RunStore.ts"
 
 /** The sums of some runs. A cost is unknown if no run has one. */
 export interface Sums {
@@ -35,3 +36,30 @@ export const commonest = (lines: ReadonlyArray<RunSpending>, field: "agent" | "m
   for (const line of lines) runs.set(line[field], (runs.get(line[field]) ?? 0) + line.runs)
   return [...runs].toSorted(([, a], [, b]) => b - a).map(([name]) => name)
 }
+
+/** Counts the runs below a run. */
+export const countBelow = (lines: ReadonlyArray<Pick<RunHead, "parentRunId" | "runId">>, runId: string): number => {
+  const parents = new Map(lines.map((line) => [line.runId, line.parentRunId]))
+  const isBelow = (id: string | undefined): boolean => {
+    const parent = id === undefined ? undefined : parents.get(id)
+    return parent !== undefined && (parent === runId || isBelow(parent))
+  }
+  return lines.filter((line) => isBelow(line.runId)).length
+}
+
+/** Something that ended below a run. */
+interface Ended {
+  readonly spent?: { readonly costUsd?: number }
+}
+
+/** Returns what the records of a run count for the runs below it, in US dollars. An unknown cost counts nothing. */
+export const costBelow = (records: ReadonlyArray<RunRecord>): number =>
+  records.flatMap(endedIn).reduce((sum, { spent }) => sum + (spent?.costUsd ?? 0), 0)
+
+const endedIn = ({ delta, events }: RunRecord): ReadonlyArray<Ended> => [
+  ...(delta.resolved ?? []),
+  ...events.flatMap((event): ReadonlyArray<Ended> => {
+    if (event.type === "tool_call_completed") return [event]
+    return event.type === "turn_started" ? (event.ended ?? []) : []
+  })
+]
