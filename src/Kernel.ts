@@ -424,8 +424,8 @@ export const layerNoProvider: Layer.Layer<Kernel, never, Parts> = Layer.fresh(
  * Provides the kernel with its stores in memory. Needs only skills and a provider.
  *
  * The run store belongs to all kernels that one program builds from this layer, and keeps the last 100 runs that ended.
- * To share it with `questions`, `answer`, `fork` or a `RunWorker`, put `layer` on `RunStore.layerMemory` with
- * `Layer.provideMerge`.
+ * It is not provided to `questions`, `answer`, `fork` or a `RunWorker`: use `layerWith`, which also keeps runs in memory
+ * unless a store is given.
  *
  * @category layers
  * @since 0.1.0

@@ -90,7 +90,9 @@ export const make = Effect.fnUntraced(function* (settings: Settings, store: Stor
   const registries = work === undefined ? known : Layer.provideMerge(work.skills, known)
   const asks = !(usual.yes ?? settings.yes ?? false)
   const references = work?.references ?? (asks ? KernelLayer.askBeforeWrites : Layer.empty)
-  const kernel = KernelLayer.make({ provider, registries, store, references })
+  // The agents that an agent calls have models of their own, unless a script speaks for all.
+  const models = settings.script === undefined && usual.unused === undefined ? Models.registry : Layer.empty
+  const kernel = KernelLayer.make({ provider, registries, store, references: Layer.merge(references, models) })
   const services = loaded?.services ?? Layer.empty
   return { agent, agents, model, rules: work?.rules, kernel: Layer.provideMerge(kernel, services) }
 })

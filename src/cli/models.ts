@@ -5,10 +5,13 @@
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import type { Agent } from "../Agent.ts"
+import { ProviderError } from "../KernelError.ts"
 import * as Model from "../Model.ts"
 import { ModelRegistry } from "../ModelRegistry.ts"
-import { usage } from "./exit.ts"
+import type { ProviderShape } from "../Provider.ts"
+import { type CommandFailed, usage } from "./exit.ts"
 import type { Settings } from "./settings.ts"
 import { excerpt } from "./terminalText.ts"
 
@@ -28,13 +31,27 @@ export const open = Effect.fnUntraced(function* (
     )
   }
   // A program, or an agent that brings its provider.
-  if (file.provider !== undefined) return { ...(yield* unused("none")), model: file.model }
-  if (typeof file.model === "string") return yield* resolve(file.model)
+  if (file.provider !== undefined) return { model: file.model, provider: none }
+  const ofAgent = (error: CommandFailed) => usage(`agent '${excerpt(file.name, 40)}': ${error.reason}`)
+  if (typeof file.model === "string") return yield* Effect.mapError(resolve(file.model), ofAgent)
   const { id, provider } = file.model
-  if (provider === undefined) return yield* usage(`the model ${excerpt(id, 80)} of the agent names no provider`)
+  if (provider === undefined) return yield* ofAgent(usage(`the model ${excerpt(id, 80)} names no provider`))
   // The file describes its model better than the registry.
-  return { ...(yield* resolve(`${provider}/${id}`)), model: file.model }
+  return { ...(yield* Effect.mapError(resolve(`${provider}/${id}`), ofAgent)), model: file.model }
 })
+
+/** The provider of agents below a program whose models name none. */
+const none: ProviderShape = {
+  name: "none",
+  stream: ({ model }) =>
+    Stream.fail(
+      new ProviderError({
+        provider: "none",
+        reason: "not_configured",
+        detail: `the model '${excerpt(model.id, 80)}' names no provider: write <provider>/<model>, or give --model or --script`
+      })
+    )
+}
 
 /** Returns a model that is never called. */
 export const unused = Effect.fnUntraced(function* (id: string) {
@@ -42,11 +59,18 @@ export const unused = Effect.fnUntraced(function* (id: string) {
   return { model: id, provider: Script.make([]) }
 })
 
+/** The models that agents name as `<provider>/<model>`. */
+export const registry = Layer.unwrap(
+  Effect.map(
+    Effect.promise(() => import("../provider/HttpModelRegistry.ts")),
+    ({ layer }) => Layer.provide(layer, FetchHttpClient.layer)
+  )
+)
+
 /** Returns the model and the provider of `<provider>/<model>`. Unknown capabilities are guessed from the model's name. */
 export const resolve = Effect.fnUntraced(function* (name: string) {
-  const { layer } = yield* Effect.promise(() => import("../provider/HttpModelRegistry.ts"))
   const { model, provider } = yield* ModelRegistry.use((registry) => registry.resolve(name)).pipe(
-    Effect.provide(Layer.provide(layer, FetchHttpClient.layer)),
+    Effect.provide(registry),
     Effect.mapError((error) =>
       usage(
         error._tag === "ProviderUnavailable" && error.variable !== undefined

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url"
 import { Agent, Kernel } from "kernai"
 import { SqlRunStore } from "kernai/sql"
 import { MockProvider } from "kernai/testing"
-import { kernai } from "./support.ts"
+import { kernai, ollama } from "./support.ts"
 
 /** The folder is inside the project, so that the module finds Effect. */
 const scratch = fileURLToPath(new URL("./.agentModule", import.meta.url))
@@ -17,6 +17,7 @@ const folder = Effect.acquireRelease(
     mkdirSync(place, { recursive: true })
     writeFileSync(join(place, "agents.ts"), agents)
     writeFileSync(join(place, "one.ts"), one)
+    writeFileSync(join(place, "below.ts"), below)
     writeFileSync(join(place, "none.ts"), "export const answer: number = 42\n")
     writeFileSync(join(place, "script.json"), JSON.stringify([command, '<block type="final">Done.</block>']))
     return place
@@ -49,6 +50,15 @@ import { Program } from "kernai"
 export const only = Program.make("only", { run: () => Effect.succeed("the only one") })
 `
 
+const below = `
+import { Agent, Program } from "kernai"
+const judge = Agent.make({ name: "judge", instructions: "Judge.", model: "ollama/small" })
+const clerk = Agent.make({ name: "clerk", instructions: "Write.", model: "small" })
+export const asks = Program.make("asks", { agents: [judge], run: (text: string) => Program.ask(judge, text) })
+export const names = Program.make("names", { agents: [clerk], run: (text: string) => Program.ask(clerk, text) })
+export const lead = Agent.make({ name: "lead", instructions: "Lead.", model: "acme/rocket", agents: [judge] })
+`
+
 describe("an agent of a module", () => {
   it.live("runs with its own skills and the services of its layer, and is resumed without flags", () =>
     Effect.gen(function* () {
@@ -79,6 +89,21 @@ describe("an agent of a module", () => {
       assert.include((yield* ask("agents.ts#nobody")).error, "choose one of #echo, #support")
       assert.include((yield* ask("none.ts")).error, "the module exports none")
       assert.include((yield* ask("missing.ts")).error, "cannot be loaded")
+    })
+  )
+
+  it.live("calls agents below it with the models that they name, and says whose model cannot be used", () =>
+    Effect.gen(function* () {
+      const place = yield* folder
+      const { asked, env } = yield* ollama(() => '<block type="final">It is fair.</block>')
+      const ask = (agent: string, ...flags: ReadonlyArray<string>) =>
+        kernai(["run", "hello", "-q", "--agent", join(place, agent), ...flags], { env })
+      const ran = yield* ask("below.ts#asks")
+      assert.strictEqual(ran.out, "It is fair.\n", ran.error)
+      assert.strictEqual(JSON.parse(asked.at(-1)?.body ?? "{}").model, "small")
+      assert.strictEqual((yield* ask("below.ts#lead", "--model", "ollama/large")).out, "It is fair.\n")
+      assert.include((yield* ask("below.ts#names")).error, "the model 'small' names no provider")
+      assert.include((yield* ask("below.ts#lead")).error, "agent 'lead': unknown provider 'acme'")
     })
   )
 
