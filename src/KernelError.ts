@@ -96,6 +96,7 @@ export const KernelError = Schema.Union([
   Store.RunNotFound,
   Store.RunExists,
   Store.ScheduleNotFound,
+  Store.ProcessNotFound,
   Store.StoreError,
   Run.InFlightToolCalls,
   Run.AgentMismatch,

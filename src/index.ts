@@ -70,6 +70,7 @@ export * as RunWorker from "./RunWorker.ts"
 export * as RunDriver from "./RunDriver.ts"
 export * as Schedules from "./Schedules.ts"
 export * as Operations from "./Operations.ts"
+export * as Processes from "./Processes.ts"
 export * as Rollout from "./Rollout.ts"
 
 // ---------------------------------------------------------------- observe runs

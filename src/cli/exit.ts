@@ -58,12 +58,12 @@ export const asUsage = (error: { readonly message: string }, what = ""): Command
 /** Ends a command with another error: with code 1, unless the error is about its input. */
 export const asFailure = (error: { readonly _tag: string; readonly message: string }): CommandFailed => {
   if (error instanceof CommandFailed) return error
-  const code =
-    error._tag === "RunNotFound" || error._tag === "ScheduleNotFound" || error._tag === "QuestionNotFound"
-      ? Codes.usage
-      : Codes.failed
+  const code = unknown.has(error._tag) ? Codes.usage : Codes.failed
   return new CommandFailed({ code, reason: excerpt(withVendorWords(error), 800), tag: error._tag })
 }
+
+/** Errors about a name that the store does not know. */
+const unknown: ReadonlySet<string> = new Set(["RunNotFound", "ScheduleNotFound", "ProcessNotFound", "QuestionNotFound"])
 
 /** Reports the failure of a layer before anything was run. */
 export const orUsage = <A, E extends { readonly message: string }, R>(

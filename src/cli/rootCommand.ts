@@ -16,6 +16,7 @@ import { doctor } from "./commands/doctorCommand.ts"
 import { evalCommand } from "./commands/evalCommand.ts"
 import { mcpCommand } from "./commands/mcpCommand.ts"
 import { ops } from "./commands/opsCommand.ts"
+import { processes } from "./commands/processesCommand.ts"
 import { run } from "./commands/runCommand.ts"
 import { runs } from "./commands/runsCommand.ts"
 import { scenario } from "./commands/scenarioCommand.ts"
@@ -37,6 +38,7 @@ const root = Command.make("kernai").pipe(
     runs,
     schedules,
     ops,
+    processes,
     dev,
     studio,
     worker,

@@ -21,7 +21,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Semaphore from "effect/Semaphore"
 import * as Stream from "effect/Stream"
-import { byName } from "../Agent.ts"
 import { closedInTime } from "../kit/closedInTime.ts"
 import { Kernel } from "../Kernel.ts"
 import { RunStore } from "../RunStore.ts"
@@ -133,30 +132,33 @@ const runner = <R>(options: Options<R>): Layer.Layer<never, never, Kernel | RunS
       const store = yield* RunStore
       const messenger = yield* Messages.make
       const elsewhere = yield* Elsewhere.make
-      const agents = byName(options.agents)
+      const driver = yield* driverOf(options)
       const unsent = UnsentRuns.layer({
         store,
         messenger,
         sharding: yield* Sharding,
         messages: yield* MessageStorage,
         isPlaced: ({ agent, runId }) =>
-          agents.has(agent) ? Effect.succeed(true) : elsewhere.has(agent, Elsewhere.groupOf(runId)),
+          driver.takes(agent) ? Effect.succeed(true) : elsewhere.has(agent, Elsewhere.groupOf(runId)),
         interval: Duration.fromInputUnsafe(options.pollInterval ?? "20 seconds")
       })
-      return Layer.merge(yield* entityOf(options, { store, messenger, elsewhere }, agents), unsent)
+      return Layer.merge(yield* entityOf({ store, messenger, elsewhere, driver }), unsent)
     })
   )
 
-const entityOf = Effect.fnUntraced(function* <R>(
-  options: Options<R>,
-  shared: Pick<Runner, "store" | "messenger" | "elsewhere">,
-  agents: ReadonlyMap<string, unknown>
-) {
+/** Creates the driver of a runner, which is listed in the store and can be drained. */
+const driverOf = Effect.fnUntraced(function* <R>(options: Options<R>) {
   const { drain = "3 seconds", pollInterval: _, ...given } = options
-  const { lockExpiration, maxRuns: concurrency } = yield* NodeLimits
+  const { maxRuns: concurrency } = yield* NodeLimits
   const driver = yield* Effect.orDie(RunDriver.make<RunDriver.Runnable<R>, R>({ ...given, drain, concurrency }))
-  const claim = yield* RunnerClaim.make(lockExpiration)
-  const runner: Runner = { ...shared, driver, claim }
+  yield* driver.register
+  return driver
+})
+
+const entityOf = Effect.fnUntraced(function* (shared: Omit<Runner, "claim">) {
+  const { driver } = shared
+  const claim = yield* RunnerClaim.make((yield* NodeLimits).lockExpiration)
+  const runner: Runner = { ...shared, claim }
   return RunEntity.toLayer(
     Effect.gen(function* () {
       const { host, port } = yield* Entity.CurrentRunnerAddress
@@ -171,7 +173,7 @@ const entityOf = Effect.fnUntraced(function* <R>(
             payload,
             Stream.map(liveOf(runner.store, payload.runId, payload.after), encodeLive)
           ),
-        Has: ({ payload }) => Effect.succeed(agents.has(payload.agent)),
+        Has: ({ payload }) => Effect.succeed(driver.takes(payload.agent)),
         Lend: ({ payload }) => driveHere({ driver, claim: { ...claim, isLent: true } }, payload),
         Ping: () => Effect.succeed(`${host}:${port}`)
       })

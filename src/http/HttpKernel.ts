@@ -21,6 +21,7 @@ import { layerFor } from "../kit/layerFor.ts"
 import { Limits } from "../Limits.ts"
 import type { MediaStore } from "../MediaStore.ts"
 import * as Operations from "../Operations.ts"
+import * as Processes from "../Processes.ts"
 import { prune, type RunStore } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
 import * as Schedules from "../Schedules.ts"
@@ -196,6 +197,11 @@ const operatorLayer = (api: HttpKernelApi.HttpKernelApi) =>
         overview: ({ query }) => own((runs) => runs.operate(Operations.overview(query))),
         requeue: ({ payload }) => Handlers.changed(own, Operations.requeue(payload)),
         prune: ({ payload }) => Handlers.changed(own, prune(payload)),
+        processes: ({ query }) =>
+          own((runs) => runs.operate(Effect.all({ processes: Processes.list(query), drains: Processes.drains }))),
+        drain: ({ payload: { reason, ...target } }) =>
+          own((runs) => runs.operate(Processes.drain(target, { by: runs.caller.id, reason }))),
+        undrain: ({ payload }) => own((runs) => runs.operate(Processes.undrain(payload))),
         schedules: ({ query }) => Handlers.schedules(own, query),
         pauseSchedule: ({ params: { name }, payload }) =>
           own((runs) => runs.operate(Schedules.pause(name, { ...payload, by: runs.caller.id }), name)),

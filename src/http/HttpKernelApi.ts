@@ -127,6 +127,24 @@ const Operator = HttpApiGroup.make("operator")
       payload: Operations.Prune,
       success: Operations.Changed
     }).annotate(OpenApi.Description, "Deletes old runs with their tasks and media."),
+    HttpApiEndpoint.get("processes", "/processes", {
+      query: Operations.Target,
+      success: Operations.Processes
+    }).annotate(
+      OpenApi.Description,
+      "Lists the processes that run stored runs, with what they have, and the drains that stand."
+    ),
+    HttpApiEndpoint.post("drain", "/processes/drain", {
+      payload: Operations.DrainRequest,
+      success: HttpApiSchema.NoContent
+    }).annotate(
+      OpenApi.Description,
+      "Lets processes start no further run, finish the steps that they have, and hand their runs on, until undrained."
+    ),
+    HttpApiEndpoint.post("undrain", "/processes/undrain", {
+      payload: Operations.Target,
+      success: HttpApiSchema.NoContent
+    }).annotate(OpenApi.Description, "Ends the drain of exactly this target."),
     HttpApiEndpoint.get("schedules", "/schedules", {
       query: Operations.SchedulesQuery,
       success: Schema.Array(Operations.Schedule)

@@ -152,6 +152,13 @@ export interface Operator {
   readonly requeue: (filter: typeof Operations.Requeue.Type) => Effect.Effect<ReadonlyArray<string>, ClientError>
   /** Deletes old runs, and returns their ids. */
   readonly prune: (filter: typeof Operations.Prune.Type) => Effect.Effect<ReadonlyArray<string>, ClientError>
+  /** Lists the processes that run stored runs, and the drains that stand. */
+  readonly processes: (
+    target?: typeof Operations.Target.Type
+  ) => Effect.Effect<typeof Operations.Processes.Type, ClientError>
+  /** Lets processes start no further run and hand on those that they have, until `undrain`. */
+  readonly drain: (drain: typeof Operations.DrainRequest.Type) => Effect.Effect<void, ClientError>
+  readonly undrain: (target: typeof Operations.Target.Type) => Effect.Effect<void, ClientError>
   readonly schedules: (
     filter?: typeof Operations.SchedulesQuery.Type
   ) => Effect.Effect<ReadonlyArray<typeof Operations.Schedule.Type>, ClientError>
@@ -244,6 +251,9 @@ export const make = Effect.fnUntraced(function* (
       overview: (query = {}) => api.operator.overview({ query }),
       requeue: (payload) => Effect.map(api.operator.requeue({ payload }), ({ runIds }) => runIds),
       prune: (payload) => Effect.map(api.operator.prune({ payload }), ({ runIds }) => runIds),
+      processes: (query = {}) => api.operator.processes({ query }),
+      drain: (payload) => api.operator.drain({ payload }),
+      undrain: (payload) => api.operator.undrain({ payload }),
       schedules: (query = {}) => api.operator.schedules({ query }),
       pauseSchedule: (name, payload = {}) => api.operator.pauseSchedule({ params: { name }, payload }),
       resumeSchedule: (name) => api.operator.resumeSchedule({ params: { name } }),

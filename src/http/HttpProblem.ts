@@ -48,7 +48,7 @@ export class Forbidden extends HttpApiError.Problem<Forbidden>()("Forbidden", {
 export class NotFound extends HttpApiError.Problem<NotFound>()(
   "NotFound",
   { type: "urn:kernai:problem:not-found", status: 404, title: "Not found" },
-  { what: Schema.Literals(["run", "agent", "medium", "question", "schedule"]), id: Schema.String }
+  { what: Schema.Literals(["run", "agent", "medium", "question", "schedule", "process"]), id: Schema.String }
 ) {}
 
 /**
@@ -182,6 +182,8 @@ const problemOf = (error: KernelError, id: string): HttpProblem => {
       return error.reason === "never_ran"
         ? new Conflict({ reason: "never_ran", id })
         : new NotFound({ what: "schedule", id })
+    case "ProcessNotFound":
+      return new NotFound({ what: "process", id: error.name })
     case "AgentNotFoundError":
       return new NotFound({ what: "agent", id })
     case "QuestionNotFound":

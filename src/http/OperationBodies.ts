@@ -1,11 +1,12 @@
 /**
- * The Schemas of requests and responses of operators: runs that need somebody, and schedules.
+ * The Schemas of requests and responses of operators: runs that need somebody, processes, and schedules.
  *
  * @since 0.1.0
  */
 
 import * as Schema from "effect/Schema"
 import { needs } from "../Operations.ts"
+import { states } from "../Processes.ts"
 import { statusWords } from "../RunStore.ts"
 import { Head } from "./RunBodies.ts"
 
@@ -73,6 +74,71 @@ export const Prune = Schema.Struct({
  * @since 0.1.0
  */
 export const Changed = Schema.Struct({ runIds: Schema.Array(Schema.String) })
+
+const target = {
+  process: Schema.optionalKey(Schema.String),
+  agent: Schema.optionalKey(Schema.String),
+  version: Schema.optionalKey(Schema.String)
+}
+
+/**
+ * Selects agents in processes: those of one process, an agent or a version of it in all processes, or all.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Target = Schema.Struct(target)
+
+/**
+ * What is drained, and why.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const DrainRequest = Schema.Struct({ ...target, reason: Schema.optionalKey(Schema.String) })
+
+/**
+ * A drain that stands. Instants are milliseconds since the epoch.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Drain = Schema.Struct({
+  ...target,
+  at: Schema.Finite,
+  by: Schema.optionalKey(Schema.String),
+  reason: Schema.optionalKey(Schema.String)
+})
+
+/**
+ * A process that runs stored runs. Instants are milliseconds since the epoch.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Process = Schema.Struct({
+  name: Schema.String,
+  state: Schema.Literals(states),
+  since: Schema.Finite,
+  agents: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      version: Schema.optionalKey(Schema.String),
+      runs: Schema.Int,
+      drain: Schema.optionalKey(Drain)
+    })
+  ),
+  /** The 20 oldest of its runs. */
+  holds: Schema.Array(Schema.Struct({ runId: Schema.String, agent: Schema.String, since: Schema.Finite }))
+})
+
+/**
+ * The processes of a store, and the drains that stand.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Processes = Schema.Struct({ processes: Schema.Array(Process), drains: Schema.Array(Drain) })
 
 /**
  * Selects schedules.

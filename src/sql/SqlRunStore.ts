@@ -86,9 +86,12 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
   const offers = yield* announce === undefined
     ? Effect.catchTag(Offers.besideFile(sql), "SqlError", failed("open"))
     : Offers.announced(announce, options.changes !== undefined)
+  const setNotes = Polling.followers()
   if (options.changes !== undefined) {
     const noted = (payload: string) =>
       Effect.sync(() => {
+        if (payload === "" || payload === SqlNotes.mark) setNotes.wake()
+        if (payload === SqlNotes.mark) return
         followers.wake(payload === "" ? undefined : payload)
         if (payload.startsWith(Announcer.cancelledMark))
           cancellations.announce(payload.slice(Announcer.cancelledMark.length))
@@ -101,14 +104,18 @@ const build = Effect.fnUntraced(function* (options: Options = {}, attempt?: Sqli
     pg: () => GroupAppend.make(sql),
     orElse: () => Effect.succeed((row: Tables.Row) => SqliteAppend.append(sql, row))
   })
-  const changes = yield* Effect.catchTag(
-    SqlChanges.make(sql, followers, options.changes !== undefined),
-    "SqlError",
-    failed("open")
-  )
+  const changesOf = (followers: Polling.Followers) =>
+    Effect.catchTag(SqlChanges.make(sql, followers, options.changes !== undefined), "SqlError", failed("open"))
+  const announceNote = () => {
+    setNotes.wake()
+    announce?.(SqlNotes.mark, true)
+  }
+  const noteChanges = yield* changesOf(setNotes)
+  const notes = SqlNotes.make(sql, announceNote, noteChanges && { ...noteChanges, recheck: "10 minutes" })
+  const changes = yield* changesOf(followers)
   const marks = StateParts.marks()
   const database = { sql, journal, histories, index, followers, cancellations, marks, attempt, announce, appendRow }
-  return { ...storeOf(database, heads, offers, options.pollInterval ?? "500 millis"), changes }
+  return { ...storeOf(database, heads, offers, options.pollInterval ?? "500 millis"), notes, changes }
 })
 
 const storeOf = (database: Append.Database, heads: Heads.Heads, offers: Offers.SqlOffers, interval: Duration.Input) =>
@@ -126,7 +133,6 @@ const storeOf = (database: Append.Database, heads: Heads.Heads, offers: Offers.S
     release: (runId, workerId) => Effect.catchTag(heads.release(runId, workerId), "SqlError", failed("release")),
     cancelled: (runId) => database.cancellations.of(Key.make(runId)),
     offers: offers.offers,
-    notes: SqlNotes.make(database.sql),
     tags: SqlTags.make(database.sql),
     counts: SqlCounts.make(database.sql),
     spending: SqlSpending.make(database.sql),

@@ -136,6 +136,7 @@ describe("kernai", () => {
         "acp",
         ...stored,
         "ops",
+        ...["list", "drain", "undrain"].map((name) => `processes ${name}`),
         "dev",
         "studio",
         "worker",
@@ -153,7 +154,19 @@ describe("kernai", () => {
       const servers = ["list", "call", "doctor", "sign-in", "approve"].map((name) => `mcp ${name}`)
       assert.includeMembers(having("--mcp <file>"), [...agents, ...servers])
       // Groups of commands have no flags, a chat is a conversation, an editor speaks its own protocol, an export is JSON or a page, and SQL is SQL.
-      const silent = ["", "acp", "runs", "schedules", "scenario", "mcp", "store", "chat", "runs export", "store sql"]
+      const silent = [
+        "",
+        "acp",
+        "runs",
+        "schedules",
+        "processes",
+        "scenario",
+        "mcp",
+        "store",
+        "chat",
+        "runs export",
+        "store sql"
+      ]
       assert.deepStrictEqual(
         having("--json"),
         [...helps.keys()].filter((command) => !silent.includes(command))

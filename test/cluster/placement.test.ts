@@ -1,10 +1,10 @@
 /** Runners on PostgreSQL that have different agents: each run is executed where its agent is. */
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, Layer, Option, Queue, Scope, Stream } from "effect"
-import { Agent, Kernel, Policy, type RunEvent, RunStore } from "kernai"
+import { Context, Effect, Exit, Fiber, Latch, Layer, Option, Queue, Scope, Stream } from "effect"
+import { Agent, Kernel, Policy, Processes, type RunEvent, RunStore } from "kernai"
 import * as Postgres from "../support/postgres.ts"
 import { cluster, textOf, until } from "./sockets.ts"
-import { clerk, spoken } from "./support.ts"
+import { clerk, pay, spoken } from "./support.ts"
 
 const writer = Agent.make({ name: "writer", instructions: "", model: "scripted", skills: "all", dialect: "tools" })
 
@@ -110,6 +110,34 @@ describe.skipIf(!Postgres.available)("runners with different agents", () => {
         results.map(({ text }) => text),
         ["paid", "paid", "paid", "paid"]
       )
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("lend runs to the others while they are drained and own the shards", () =>
+    Effect.gen(function* () {
+      const { client, runner } = yield* cluster
+      const ran = new Map<string, Set<string>>()
+      const recording = (workerId: string) => ({
+        workerId,
+        onRun: ({ runId }: RunStore.RunHead) =>
+          Effect.sync(() => void ran.set(runId, (ran.get(runId) ?? new Set()).add(workerId)))
+      })
+      const paid = Latch.makeUnsafe()
+      const paying = { skills: [pay(Effect.as(paid.await, "ok"), "idempotent")] }
+      yield* runner(paying, recording("a"))
+      const here = yield* client
+      const ids = Array.from({ length: 8 }, (_, number) => `r${number}`)
+      const running = yield* Effect.forEach(ids, (runId) => Kernel.run(clerk, "go", { runId }), {
+        concurrency: 8
+      }).pipe(Effect.provideContext(here), Effect.forkChild)
+      const drained = Effect.provideContext(Processes.list({ process: "a" }), here)
+      yield* until(Effect.map(drained, ([process]) => process?.holds.length === 8))
+      yield* runner(paying, recording("b"))
+      yield* Effect.provideContext(Processes.drain({ process: "a" }), here)
+      yield* until(Effect.map(drained, ([process]) => process?.state.startsWith("drain") === true))
+      yield* paid.open
+      yield* Fiber.join(running)
+      for (const runId of ids) assert.isTrue(ran.get(runId)?.has("b"), `${runId} ended on the other runner`)
     }).pipe(Effect.scoped)
   )
 })

@@ -88,6 +88,28 @@ describe("the operator routes", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("list the worker of the server, drain it, and let it take runs again", () =>
+    Effect.gen(function* () {
+      const { url } = yield* serve({ replies: [final("Yes.")], agent: clerk, with: access })
+      const { operator, ...root } = yield* clientOf(url, as("root"))
+      const [worker] = (yield* operator.processes({ agent: "clerk", version: "7" })).processes
+      assert.deepInclude(worker, { state: "running", holds: [], agents: [{ name: "clerk", version: "7", runs: 0 }] })
+      const target = { agent: "clerk", version: "7" }
+      yield* operator.drain({ ...target, reason: "rollout" })
+      assert.deepInclude((yield* operator.processes()).drains[0], { ...target, by: "root", reason: "rollout" })
+      yield* Effect.repeat(operator.processes(), { until: ({ processes }) => processes[0]?.state === "drained" })
+      const runId = yield* root.start("clerk", "Ready?")
+      assert.strictEqual((yield* root.head(runId)).status.type, "queued")
+      yield* operator.undrain(target)
+      yield* Stream.runDrain(root.follow(runId, { until: "end" }))
+      assert.strictEqual((yield* root.head(runId)).status.type, "completed")
+      assert.deepInclude(yield* Effect.flip(operator.drain({ process: "nobody" })), {
+        _tag: "NotFound",
+        what: "process"
+      })
+    }).pipe(Effect.scoped)
+  )
+
   it.live("are forbidden to all other callers", () =>
     Effect.gen(function* () {
       const { url } = yield* serve({ store: yield* scheduled, with: access })
@@ -97,6 +119,9 @@ describe("the operator routes", () => {
           operator.overview(),
           operator.requeue({ need: "failed" }),
           operator.prune({ updatedBefore: 0 }),
+          operator.processes(),
+          operator.drain({ agent: "clerk" }),
+          operator.undrain({ agent: "clerk" }),
           operator.schedules(),
           operator.pauseSchedule("hourly"),
           operator.resumeSchedule("hourly"),

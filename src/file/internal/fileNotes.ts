@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { randomUUID } from "node:crypto"
 import type { Note, Notes } from "../../RunStore.ts"
 import { sortedNotes } from "../../store-kit/StoreRules.ts"
@@ -39,9 +40,17 @@ export const make = (files: FileSystem.FileSystem, directory: string): Notes => 
           ? files.remove(file, { force: true })
           : replace(files, path, file, JSON.stringify({ key, text }))
       return Effect.catchTag(written, "PlatformError", failed("write"))
-    }
+    },
+    changes: { next: nextChange(files, path), recheck: "1 minute" }
   }
 }
+
+/** Waits until a folder changes. Where it cannot be watched, and before its first note, it is looked at in a while. */
+const nextChange = (files: FileSystem.FileSystem, path: string): Effect.Effect<void> =>
+  Stream.runHead(files.watch(path)).pipe(
+    Effect.catch(() => Effect.sleep("5 seconds")),
+    Effect.asVoid
+  )
 
 const replace = (files: FileSystem.FileSystem, path: string, file: string, text: string) =>
   Effect.acquireUseRelease(

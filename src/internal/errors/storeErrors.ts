@@ -53,6 +53,13 @@ export class ScheduleNotFound extends Schema.TaggedError<ScheduleNotFound>()("Sc
   }
 }
 
+/** No process with this name runs stored runs of the store. */
+export class ProcessNotFound extends Schema.TaggedError<ProcessNotFound>()("ProcessNotFound", { name: Schema.String }) {
+  override get message() {
+    return `no process '${this.name}' runs the runs of this store`
+  }
+}
+
 /** The store failed. Nothing is known to be lost, so the run can be resumed. */
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   operation: Schema.String,

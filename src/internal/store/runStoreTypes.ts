@@ -251,7 +251,7 @@ export interface RunStoreShape {
    */
   readonly changes?: Changes | undefined
   /**
-   * Small texts beside the runs. Without them, schedules cannot be listed or paused.
+   * Small texts beside the runs. Without them, schedules cannot be listed or paused, and processes not be drained.
    *
    * @since 0.1.0
    */
@@ -367,6 +367,8 @@ export interface Notes {
   readonly list: (prefix: string) => Effect.Effect<ReadonlyArray<Note>, StoreError>
   /** Stores the text of a note as a whole, or removes the note if there is none. */
   readonly set: (key: string, text: string | undefined) => Effect.Effect<void, StoreError>
+  /** Announces notes that any process changes. Without it, processes that wait for one poll. */
+  readonly changes?: Changes | undefined
 }
 
 /**

@@ -18,6 +18,7 @@ import { causeText, inTime, messageOf, tagOf } from "../../kit/foreignCode.ts"
 import { flat, logText } from "../../kit/text.ts"
 import { isHiccup } from "../errors/failedCall.ts"
 import { CurrentClaim, type RunClaim } from "../run/claim.ts"
+import type { Drains } from "./drains.ts"
 import { type DueRuns, defer } from "./dueRuns.ts"
 import type { Asked, Claim, Next, Options, RunDriver, Runnable, TakeUpError } from "./driverModel.ts"
 import type { Holder } from "./lease.ts"
@@ -32,6 +33,7 @@ export interface Driver<R> extends RunDriver, Holder {
   readonly services: Context.Context<RunStore | R>
   readonly options: Options<R>
   readonly agents: ReadonlyMap<string, Runnable<R>>
+  readonly drains: Drains
   readonly places: Places
   readonly partiesOf: (run: RunHead) => Parties
   readonly retry: Schedule.Schedule<unknown>
@@ -46,7 +48,10 @@ export interface Driver<R> extends RunDriver, Holder {
   readonly next: (head: RunHead, isFree?: Effect.Effect<boolean, StoreError>) => Effect.Effect<Next, StoreError>
 }
 
-/** Attempts a run of an agent. Undefined without a claim. If it is interrupted, the run first finishes its step. */
+/**
+ * Attempts a run of an agent. Undefined without a claim. If it is interrupted, or its agent is drained, the run first
+ * finishes its step.
+ */
 export const attempt = <R>(
   driver: Driver<R>,
   head: RunHead,
@@ -54,22 +59,29 @@ export const attempt = <R>(
   claimed: Effect.Effect<Claim | undefined>,
   how: Asked | undefined
 ): Effect.Effect<Exit.Exit<unknown, TakeUpError> | undefined> => {
+  const { drains } = driver
+  const drained = Effect.andThen(drains.of(agent.name), Effect.interrupt)
   const whole = Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(claimed, (claim) => {
-      if (claim === undefined) return Effect.succeed(undefined)
+    Effect.flatMap(drains.has(agent.name) ? Effect.undefined : claimed, (claim) => {
+      if (claim === undefined) return Effect.undefined
       let isDraining = false
       const resumed = resume(driver, head, agent, claim, how, () => isDraining)
-      return Effect.flatMap(Effect.forkDetach(Effect.interruptible(resumed), { startImmediately: true }), (fiber) => {
-        const drained = Effect.suspend(() => {
-          isDraining = true
-          return endOf(fiber, driver)
-        })
-        return restore(Fiber.await(fiber)).pipe(
-          Effect.catchCause(() => drained),
-          Effect.tap(() => claim.release ?? Effect.void),
-          Effect.tap((exit) => report(driver, head, exit))
-        )
-      })
+      const attempted = Effect.flatMap(
+        Effect.forkDetach(Effect.interruptible(resumed), { startImmediately: true }),
+        (fiber) => {
+          const ended = Effect.suspend(() => {
+            isDraining = true
+            return endOf(fiber, driver)
+          })
+          return restore(Effect.raceFirst(Fiber.await(fiber), drained)).pipe(
+            Effect.catchCause(() => ended),
+            Effect.tap(() => claim.release ?? Effect.void)
+          )
+        }
+      )
+      return Effect.tap(drains.holding({ runId: head.runId, agent: agent.name }, attempted), (exit) =>
+        report(driver, head, exit)
+      )
     })
   )
   return driver.places.hold(driver.partiesOf(head), Effect.provideContext(whole, driver.services))

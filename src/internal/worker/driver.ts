@@ -22,6 +22,7 @@ import { randomId } from "../../kit/randomId.ts"
 import { flat } from "../../kit/text.ts"
 import { type Driver, attempt, report } from "./attempt.ts"
 import type { Asked, Claim, Driven, Next, Options, Runnable, TakeUpError } from "./driverModel.ts"
+import * as Drains from "./drains.ts"
 import * as DueRuns from "./dueRuns.ts"
 import { giveUp } from "./giveUp.ts"
 import { isTaken } from "./lease.ts"
@@ -46,13 +47,25 @@ export const make = Effect.fnUntraced(function* <R>(
     reason: "timeout",
     detail: `it took longer than ${limit} ms`
   })
+  const timed: Driver<R>["timed"] = (effect) => inTime(effect, limit, () => Effect.fail(late))
+  const store = yield* RunStore
+  const workerId = options.workerId ?? `worker-${randomId(yield* Random.Random)}`
+  const agents = byName<Runnable<R>>(options.agents)
+  const drains = Drains.make({ store, workerId, timed }, options.agents)
   const driver: Driver<R> = {
     kernel: yield* Kernel,
-    store: yield* RunStore,
+    store,
     services: yield* Effect.context<RunStore | R>(),
     options,
-    agents: byName<Runnable<R>>(options.agents),
-    workerId: options.workerId ?? `worker-${randomId(yield* Random.Random)}`,
+    agents,
+    workerId,
+    drains,
+    register: drains.register,
+    undrained: drains.lifted,
+    takes: (name) => {
+      const agent = agents.get(name)
+      return agent !== undefined && !drains.has(agent.name)
+    },
     retry: options.retry ?? Schedule.upTo(Schedule.exponential("1 second"), { times: 5 }),
     places: Places.make(concurrency, share),
     partiesOf: options.partiesOf ?? callerOf,
@@ -60,7 +73,7 @@ export const make = Effect.fnUntraced(function* <R>(
     cleanUpTimeout,
     due: DueRuns.make(yield* Clock.clockWith(Effect.succeed)),
     suspects: Semaphore.makeUnsafe(1),
-    timed: (effect) => inTime(effect, limit, () => Effect.fail(late)),
+    timed,
     next: (head, isFree) => driver.timed(next(driver, head, isFree)),
     attempt: (head, claim, how) => {
       const agent = driver.agents.get(head.agent)
@@ -94,16 +107,15 @@ const next = Effect.fnUntraced(function* <R>(
   head: RunHead,
   isFree: Effect.Effect<boolean, StoreError> = Effect.succeed(true)
 ): Effect.fn.Return<Next, StoreError> {
-  const { agents, due, options, retry, store } = driver
+  const { due, options, retry, store } = driver
   const now = yield* Clock.currentTimeMillis
   const later = DueRuns.dueLater(due, head)
   if (later !== undefined) return waitUntil(later)
-  const agent = agents.get(head.agent)
   if (isEnded(head.status)) return { _tag: "Rest" }
   const isFailed = hasFailed(head.status)
   if (head.status.type === "waiting") return yield* nextOfWaiting(driver, head, now)
   if (isFailed && !(options.retries ?? isPassing)(head)) return { _tag: "Rest" }
-  if (agent === undefined) return { _tag: "UnknownAgent" }
+  if (!driver.takes(head.agent)) return { _tag: "UnknownAgent" }
   if (!(yield* isFree)) return { _tag: "Rest" }
   const patient = yield* patience(store, retry, head)
   if (patient._tag === "Changed") return { _tag: "Changed" }
@@ -171,19 +183,17 @@ const drive = Effect.fnUntraced(function* <R>(
     if (revision !== seen) failures = 0
     seen = revision
     const isAsked = how?.revision === revision && head.status.type !== "completed"
-    const isKnown = driver.agents.has(head.agent)
     const step: Next | undefined = isAsked
-      ? isKnown
-        ? { _tag: "Attempt" }
-        : { _tag: "UnknownAgent" }
+      ? { _tag: driver.takes(head.agent) ? "Attempt" : "UnknownAgent" }
       : yield* Effect.catch(driver.next(head), (error) => Effect.succeed(isLasting(error) ? undefined : changed))
     if (step === undefined) return yield* postpone(head)
     switch (step._tag) {
       case "Attempt": {
         const claimed = step.isSuspect === true ? aloneWith(driver, head, claim) : Effect.succeed(claim)
         const exit = yield* driver.attempt(head, claimed, isAsked ? how : undefined)
+        if (exit !== undefined && Exit.isSuccess(exit)) return { _tag: "AtRest" }
+        if (!driver.takes(head.agent)) continue
         if (exit === undefined) break
-        if (Exit.isSuccess(exit)) return { _tag: "AtRest" }
         const error = Option.getOrUndefined(Exit.findErrorOption(exit))
         const after = yield* headOf(driver, runId)
         if (after === undefined || (after.revision !== revision && !isUnderWay(after))) continue

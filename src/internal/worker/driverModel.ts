@@ -6,6 +6,7 @@ import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import type { Agent } from "../../Agent.ts"
 import type { ResumeOptions } from "../../Kernel.ts"
 import type { ResumeError, StoreError, ToolNotFound } from "../../KernelError.ts"
@@ -144,7 +145,7 @@ export interface Claim {
  * - `Wait`: nothing before a time, in milliseconds since the epoch: its next retry, or the deadline of its questions.
  * - `Rest`: nothing until it changes.
  * - `Changed`: it has changed since its head was read.
- * - `UnknownAgent`: another process, since this one does not have its agent.
+ * - `UnknownAgent`: another process, since this one does not have its agent, or is drained of it.
  *
  * @category models
  * @since 0.1.0
@@ -159,7 +160,7 @@ export type Next =
  *
  * - `AtRest`: the run is at rest in the store. It needs a driver again at `next`, if it is still at that revision.
  * - `Refused`: the run rejected what it was to be resumed with, and has not changed.
- * - `UnknownAgent`: the run needs a process with its agent, which this one does not have.
+ * - `UnknownAgent`: the run needs a process with its agent, which this one does not have, or of which it is drained.
  * - `Postponed`: this process cannot continue the run, which has not changed: it cannot read its journal, or lacks a skill.
  *   The run needs a driver again at `next`, since the process may have been replaced by then.
  * - `Again`: a lent run needs another attempt, or another process has advanced it.
@@ -183,6 +184,15 @@ export type Driven =
 export interface RunDriver {
   /** The name of this process in records and leases. */
   readonly workerId: string
+  /**
+   * Lists this process in its store until the scope closes, and follows the drains of operators (see `Processes`).
+   * Succeeds once they are known. Without it, the process cannot be drained.
+   */
+  readonly register: Effect.Effect<void, never, Scope.Scope>
+  /** Returns whether this process has an agent, and no operator has drained it. Synchronous. */
+  readonly takes: (agent: string) => boolean
+  /** Waits until the drain of an agent ended, so that its runs are looked for again. */
+  readonly undrained: Effect.Effect<void>
   /**
    * Decides what a run needs next. What needs no claim is done at once: questions are declined after their deadline, and
    * a run that crashed too often fails. Both are fenced, so several processes may try.

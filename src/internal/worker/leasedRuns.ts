@@ -106,12 +106,27 @@ export const make = Effect.fnUntraced(function* <R>(
     Effect.forever(Effect.flatMap(DueRuns.nextDue(due), check)),
     RestingPolls.repeat({ ...polls.runs, often }, changes),
     Effect.forever(Effect.andThen(driver.places.freed, refill(worker, polls.next))),
-    RestingPolls.repeat(polls.questions, changes)
+    RestingPolls.repeat(polls.questions, changes),
+    Effect.forever(
+      Effect.andThen(
+        driver.undrained,
+        Effect.suspend(() => {
+          worker.revisions.clear()
+          return polls.all
+        })
+      )
+    )
   ]
-  const drained = Effect.onInterrupt(() => drain(worker))
+  const registered = <A>(work: Effect.Effect<A>) =>
+    Effect.scoped(
+      Effect.andThen(
+        driver.register,
+        Effect.onInterrupt(work, () => drain(worker))
+      )
+    )
   return {
-    run: drained(Effect.raceAllFirst(all)),
-    runOnce: drained(
+    run: registered(Effect.raceAllFirst(all)),
+    runOnce: registered(
       Effect.gen(function* () {
         for (let before = -1; worker.claimed > before;) {
           before = worker.claimed
@@ -176,7 +191,7 @@ const pollsOf = <R>(worker: State<R>) => {
     /** Declines late questions. */
     questions,
     /** Claims all runs that can be claimed now. */
-    all: Effect.all([questions.poll, running.all, failed.all], { discard: true })
+    all: alone(Effect.all([questions.poll, running.all, failed.all], { discard: true }))
   }
 }
 
@@ -227,7 +242,7 @@ const checked = <R>(worker: State<R>, runId: string): Effect.Effect<void> =>
 const consider = Effect.fnUntraced(function* <R>(worker: State<R>, head: RunHead) {
   const { claims, driver, orphanMs, revisions } = worker
   const { lease, revision, runId } = head
-  if (!driver.agents.has(head.agent) || claims.has(runId) || revisions.get(runId) === revision) return
+  if (!driver.takes(head.agent) || claims.has(runId) || revisions.get(runId) === revision) return
   if (worker.isDraining || lease?.isLive === true) return
   const parties = driver.partiesOf(head)
   const isAdmitted = driver.places.admits(parties)

@@ -118,7 +118,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
         return () => void runs.listeners.delete(listener)
       }),
       changes: { next: runs.changes.next, recheck: Infinity },
-      notes: notesIn(new Map()),
+      notes: notesIn(new Map(), Polling.followers()),
       tags: tagsIn(runs),
       remove: (runIds) =>
         Effect.sync(() => {
@@ -132,7 +132,7 @@ export const make = (limits: Ended.EndedLimits, clock: Clock.Clock): Memory => {
   }
 }
 
-const notesIn = (texts: Map<string, string>): Notes => ({
+const notesIn = (texts: Map<string, string>, { next, wake }: Polling.Followers): Notes => ({
   list: (prefix) =>
     Effect.sync(() =>
       sortedNotes(
@@ -144,7 +144,9 @@ const notesIn = (texts: Map<string, string>): Notes => ({
     Effect.sync(() => {
       if (text === undefined) texts.delete(key)
       else texts.set(key, text)
-    })
+      wake()
+    }),
+  changes: { next, recheck: Infinity }
 })
 
 const tagsIn = ({ kept }: Runs): Tags => {

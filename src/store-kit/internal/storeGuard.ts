@@ -58,7 +58,8 @@ const soundList = <A, B>(list: ((query: A) => Effect.Effect<B, StoreError>) | un
 
 const soundNotes = (notes: RunStore.Notes): RunStore.Notes => ({
   list: (prefix) => call("read", () => notes.list(prefix)),
-  set: (key, text) => call("write", () => notes.set(key, text))
+  set: (key, text) => call("write", () => notes.set(key, text)),
+  changes: notes.changes
 })
 
 const soundTags = (tags: RunStore.Tags): RunStore.Tags => ({

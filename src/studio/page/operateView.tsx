@@ -1,4 +1,7 @@
-/** Runs that need somebody, by need, agent and version: offers them to workers again, and deletes old runs. */
+/**
+ * Runs that need somebody, by need, agent and version: offers them to workers again, and deletes old runs. Below them the
+ * processes that run stored runs.
+ */
 
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
@@ -7,6 +10,7 @@ import { DialogBox } from "./dialogBox.tsx"
 import { ago, counted, named, sentence } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { attempt, canChange, data, place, runAddress, setQuery } from "./pageStore.ts"
+import { ProcessesView } from "./processesView.tsx"
 import { Skeleton } from "./skeleton.tsx"
 import type { RunsOf } from "./source.ts"
 import { StatusChip } from "./status.tsx"
@@ -68,6 +72,7 @@ export const OperateView = () => {
       ) : (
         <Needs groups={groups.value} filter={filter} after={read} />
       )}
+      <ProcessesView filter={filter} />
     </section>
   )
 }

@@ -4,6 +4,7 @@ import type { Info } from "../internal/studioInfo.ts"
 import type { OpenQuestion, RunRecord } from "../../RunState.ts"
 import type { CountRange } from "../../RunStore.ts"
 import type { Group, Need } from "../../Operations.ts"
+import type { Drain, Process, Target } from "../../Processes.ts"
 import type { ChatRun } from "../internal/guestRun.ts"
 import type { Experiment, ExperimentReport } from "../internal/experiments.ts"
 import type { DataSet, NewRow, NewScore, Score } from "../internal/keptLines.ts"
@@ -50,6 +51,12 @@ export interface Old extends Pick<RunsOf, "agent" | "tenant"> {
   readonly updatedBefore: number
 }
 
+/** The processes that run stored runs, and the drains that stand. */
+export interface Processes {
+  readonly processes: ReadonlyArray<Process>
+  readonly drains: ReadonlyArray<Drain>
+}
+
 /** A question of a conversation. */
 export interface Ask {
   readonly agent: string
@@ -84,6 +91,10 @@ export interface Source {
   readonly requeue: (runs: RunsOf & { readonly need: Need }) => Promise<number>
   /** Deletes old runs. Returns how many. */
   readonly prune: (old: Old) => Promise<number>
+  readonly processes: () => Promise<Processes>
+  /** Lets processes start no further run, and hand on those that they have. */
+  readonly drain: (target: Target) => Promise<void>
+  readonly undrain: (target: Target) => Promise<void>
   readonly fork: (runId: string, fork: Fork) => Promise<string>
   /** Returns a page of conversations, those whose questions or answers have the words of a search. */
   readonly conversations: (search: string, after?: string) => Promise<ConversationPage>
@@ -201,6 +212,10 @@ export const server: Source = {
   needy: (runs) => get(`/api/operations?${new URLSearchParams({ ...runs }).toString()}`),
   requeue: async (runs) => (await post<Changed>("/api/operations/requeue", runs)).runIds.length,
   prune: async (old) => (await post<Changed>("/api/operations/prune", old)).runIds.length,
+  processes: () => get("/api/processes"),
+  drain: async (target) => void (await send("/api/processes/drain", target)),
+  undrain: async ({ agent, process, version }) =>
+    void (await send("/api/processes/undrain", { agent, process, version })),
   fork: async (runId, fork) => (await post<{ runId: string }>(`/data${of(runId)}/fork`, fork)).runId,
   scenarios: () => get("/data/scenarios"),
   dataSets: () => get("/data/sets"),

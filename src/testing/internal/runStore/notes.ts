@@ -1,6 +1,7 @@
 /** Checks that a store keeps small texts beside its runs. A store without notes passes. */
 
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as assert from "../assert.ts"
 import type { Check } from "../sampleJournal.ts"
 
@@ -25,6 +26,23 @@ export const notes: ReadonlyArray<Check> = [
       yield* one.notes.set("notes/unknown", undefined)
       assert.deepEqual(yield* one.notes.list("notes/"), [])
       assert.deepEqual(yield* one.list({ prefix: "notes/" }), [])
+    })
+  },
+  {
+    name: "announces notes that are set through another store, where it announces notes",
+    body: Effect.fnUntraced(function* (one, two) {
+      if (one.notes === undefined || two.notes?.changes === undefined) return
+      const { set } = one.notes
+      yield* set("notes/c", "")
+      const changed = yield* Effect.forkChild(two.notes.changes.next)
+      // It may take a while until it listens.
+      let times = 0
+      const again = Effect.suspend(() => set("notes/c", `${++times}`))
+      yield* Effect.repeat(Effect.andThen(again, Effect.sleep("5 millis")), {
+        until: () => changed.pollUnsafe() !== undefined
+      })
+      yield* Fiber.join(changed)
+      yield* set("notes/c", undefined)
     })
   }
 ]
