@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 
-import { injectionsIn } from "./internal/injectionRules.ts"
+import { injectionsIn } from "./internal/injections.ts"
 import { cardsIn, emailsIn, ibansIn, phonesIn } from "./internal/personalData.ts"
 import { phrasesIn } from "./internal/phraseList.ts"
 import { secretsIn } from "./internal/secretShapes.ts"

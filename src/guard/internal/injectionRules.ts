@@ -1,14 +1,6 @@
-/**
- * Finds instructions to a model in texts that should hold data only. A strong rule is enough; of the weak ones, two
- * different must match.
- */
+/** Patterns of instructions to a model, in several languages, for texts that `comparable` has made. */
 
-import * as Base64 from "effect/encoding/Base64"
-import * as Result from "effect/Result"
-import type { Finding } from "../Detector.ts"
-import { comparable, plainLetters } from "./comparableText.ts"
-
-// ---------------------------------------------------------------- rules
+import { plainLetters } from "./comparableText.ts"
 
 const gap = (words: number): string => String.raw`(?:[\s"'*_,-]+[\p{L}\p{N}][\p{L}\p{N}'-]*){0,${words}}[\s"'*_,:-]+`
 const rule = (...parts: ReadonlyArray<string>): RegExp => new RegExp(plainLetters(parts.join("")), "gu")
@@ -144,7 +136,8 @@ const forged: ReadonlyArray<RegExp> = [
 const ai =
   "ai|a\\.i\\.|llms?|language models?|(?:ai |virtual )?assistants?|chatbots?|(?:ai )?agents?|gpt|chatgpt|claude|gemini|copilot|bots?"
 
-const strong: ReadonlyArray<RegExp> = [
+/** One match is enough. */
+export const strong: ReadonlyArray<RegExp> = [
   ...overrides,
   ...forged,
   rule(
@@ -299,7 +292,8 @@ const strong: ReadonlyArray<RegExp> = [
   rule(word("decode"), gap(4), word("do what it says|do as it says|follow (?:it|its)|obey(?: it)?|execute it|run it"))
 ]
 
-const weak: ReadonlyArray<RegExp> = [
+/** Matches of two different rules are needed. */
+export const weak: ReadonlyArray<RegExp> = [
   rule(
     word("new|updated|real|actual|revised|additional|your|first"),
     gap(1),
@@ -381,42 +375,3 @@ const weak: ReadonlyArray<RegExp> = [
   ),
   rule(word("verbatim|word for word|in a code block|including hidden|hidden text|encoded in base64"))
 ]
-
-// ---------------------------------------------------------------- search
-
-/** Returns where instructions stand: all matches of strong rules, and of weak rules if at least two of them match. */
-export const injectionsIn = (text: string): ReadonlyArray<Finding> =>
-  [...instructionsIn(text), ...encodedIn(text), ...Array.from(text.matchAll(tags), placeOf)].sort(
-    (a, b) => a.start - b.start
-  )
-
-const instructionsIn = (original: string): ReadonlyArray<Finding> => {
-  const { places, text } = comparable(original)
-  const matches = (rules: ReadonlyArray<RegExp>) => rules.map((rule) => Array.from(text.matchAll(rule), placeOf))
-  const certain = matches(strong).flat()
-  const hints = matches(weak).filter((found) => found.length > 0)
-  const all = hints.length > 1 ? [...certain, ...hints.flat()] : certain
-  return all.map(({ end, kind, start }) => ({
-    kind,
-    start: places[start] ?? 0,
-    end: places[end] ?? original.length
-  }))
-}
-
-/** Returns the words in Base64 behind which instructions stand. */
-const encodedIn = (text: string): ReadonlyArray<Finding> =>
-  Array.from(text.matchAll(/(?<![\w+/=])[A-Za-z0-9+/]{20,4096}={0,2}(?![\w+/=])/g))
-    .filter(([word]) => {
-      const decoded = Base64.decodeString(word)
-      return Result.isSuccess(decoded) && instructionsIn(decoded.success).length > 0
-    })
-    .map(placeOf)
-
-/** Characters that no reader sees and that models read as letters. Flags have fewer of them. */
-const tags = /[\u{e0020}-\u{e007e}]{6,}/gu
-
-const placeOf = ({ 0: match, index }: RegExpExecArray): Finding => ({
-  kind: "injection",
-  start: index,
-  end: index + match.length
-})
