@@ -2,7 +2,8 @@
  * The rules that every run store follows: appending to journals, reading them, and the heads of runs.
  *
  * A journal holds the records of one run, with consecutive revisions from 1. A head summarizes a run without its
- * journal. A filter selects and orders heads. A search covers only the question and the answer of a run.
+ * journal. A filter selects and orders heads. A search covers the question, the answer and the results
+ * of calls.
  *
  * @since 0.1.0
  */
@@ -13,6 +14,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { isSelected } from "../Caller.ts"
+import type { CallResult } from "../Call.ts"
+import { toText } from "../Content.ts"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import * as RunCodec from "../RunCodec.ts"
 import { type RunRecord, type RunState, type Status, advance, answer, turnCount } from "../RunState.ts"
@@ -407,8 +410,8 @@ export const dueAt = ({ status }: { readonly status?: RunHead["status"] | Status
 // ---------------------------------------------------------------- search
 
 /**
- * Returns the text to search: the answer, then the question, at most 65,536 characters, in lower case and without
- * characters that databases reject.
+ * Returns the text to search: the answer, the question, then the first 1,024 characters of each result of the last 64
+ * turns. At most 65,536 characters, in lower case and without characters that databases reject.
  *
  * @category getters
  * @since 0.1.0
@@ -416,8 +419,13 @@ export const dueAt = ({ status }: { readonly status?: RunHead["status"] | Status
 export const searchText = (state: RunState): string => {
   const question = state.input.slice(state.history).flatMap((message) => message.content)
   const texts = question.map((content) => (content.type === "text" ? content.text : ""))
-  return clean([answer(state) ?? "", ...texts].join("\n").slice(0, 65_536))
+  const turns = state.turns.slice(-64).concat(state.currentTurn ?? [])
+  const results = turns.flatMap(({ completed }) => completed.map((result) => resultText(result).slice(0, 1024)))
+  return clean([answer(state) ?? "", ...texts, ...results].join("\n").slice(0, 65_536))
 }
+
+const resultText = ({ error, output = [] }: CallResult): string =>
+  [...output.map(toText), error?.message ?? ""].join("\n")
 
 /**
  * Splits a search into its words, at most 32 different ones.

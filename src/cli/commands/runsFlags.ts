@@ -39,7 +39,7 @@ export const listFlags = {
   model: Shared.optionalText("model", "name", "Only runs that ended with a reply of this model"),
   tag: Shared.optionalText("tag", "tag", "Only runs with this tag, which people give in the studio"),
   ...ofCaller,
-  search: Shared.optionalText("search", "words", "Only runs with all these words in their question or answer"),
+  search: Shared.optionalText("search", "words", "Only runs with all these words in question, answer or results"),
   limit: Shared.positive("limit", "number", "How many (20)").pipe(Flag.withDefault(20)),
   after: Shared.optionalText("after", "id", "The next page: runs older than this one"),
   json

@@ -169,8 +169,9 @@ export interface RunFilter extends Selection {
   /** Only runs whose last record is older than this time (milliseconds since the epoch). */
   readonly updatedBefore?: number | undefined
   /**
-   * At most 32 words, separated by blanks, that must all occur in the answer or the question, in any case and order, also
-   * inside other words. The search covers the first 65,536 characters of the answer followed by the question.
+   * At most 32 words, separated by blanks, that must all occur in the question, the answer or the results of calls, in any
+   * case and order, also inside other words. The search covers 65,536 characters: the answer, the question, then the first
+   * 1,024 of each result of the last 64 turns. Results are found once the run waits or has ended, at the latest.
    */
   readonly search?: string | undefined
   /**

@@ -112,7 +112,7 @@ const rowOf = (
         format: earlier === undefined ? RunCodec.oldestFormat : RunCodec.format,
         ...(isNew ? { origin: originOf(state, earlier) } : {}),
         ...(spent === undefined ? {} : { spent }),
-        ...(isNew || state.status.type === "completed" ? { words: searchText(state) } : {})
+        ...(isNew || state.status.type !== "running" ? { words: searchText(state) } : {})
       }
     })
   )

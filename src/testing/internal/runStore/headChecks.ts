@@ -10,6 +10,8 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import * as assert from "../assert.ts"
 import type { Caller } from "../../../Caller.ts"
+import * as Contents from "../../../Content.ts"
+import type { Content } from "../../../Content.ts"
 import type { RunRecord } from "../../../RunState.ts"
 import * as RunStore from "../../../RunStore.ts"
 import * as Journal from "../sampleJournal.ts"
@@ -330,6 +332,34 @@ export const heads: ReadonlyArray<Check> = [
       assert.deepEqual([first?.runId, others], ["heads/a", []])
       yield* ask("c", `${"long ".repeat(14_000)}question`, "A short answer.")
       assert.deepEqual(yield* ids("short long"), ["c"])
+    })
+  },
+  {
+    name: "finds runs that wait, failed or were answered by the results of their calls, each by its beginning",
+    body: Effect.fnUntraced(function* (one, two) {
+      const agent = "heads-search-results"
+      const call = Effect.fnUntraced(function* (id: string, output: ReadonlyArray<Content>) {
+        const run = Journal.begin(`heads/${id}`, { agent, createdAt: 1 })
+        yield* put(one, [run.last(), ...Journal.turn(run, { output })])
+        return run
+      })
+      const ids = (search: string) =>
+        Effect.map(two.list({ agent, search }), (found) => found.map(({ runId }) => runId.slice(6)))
+      const waiting = yield* call("a", [Contents.text("Parcel 4711 is in Zürich.")])
+      yield* put(one, [waiting.commit("pause", [{ type: "paused", reason: "asked", metadata: {} }])])
+      const failed = yield* call("b", [Contents.data({ parcel: 4712 })])
+      const error = { tag: "ProviderError", message: "no", fields: { reason: "timeout" } }
+      yield* put(one, [failed.commit("phase", [{ type: "run_failed", error }])])
+      const answered = yield* call("c", [Contents.text(`parcel ${"and ".repeat(300)}4713`)])
+      yield* put(one, Journal.finish(answered, "It is lost."))
+      assert.deepEqual(yield* ids("PARCEL"), ["a", "b", "c"])
+      assert.deepEqual(yield* ids("zürich 4711"), ["a"])
+      assert.deepEqual(yield* ids('"parcel":4712'), ["b"])
+      assert.deepEqual(yield* ids("lost parcel and"), ["c"])
+      assert.deepEqual(yield* ids("4713"), [])
+      yield* put(one, [waiting.commit("resume", [], { resumed: true })])
+      yield* put(one, Journal.finish(waiting, "It arrived."))
+      assert.deepEqual(yield* ids("arrived zürich"), ["a"])
     })
   },
   {
