@@ -387,13 +387,13 @@ describe("SqlRunStore, in its tables", () => {
 
   const walks = [
     {
-      name: "counts runs by walking an index, and sorts none of them",
+      name: "counts runs by walking an index once, and sorts none of them",
       query: SqlCounts.query,
       index: "kernai_runs_counts",
       range: "(agent=? AND status=? AND created_at>? AND created_at<?)"
     },
     {
-      name: "sums what runs used by walking an index, and sorts none of them",
+      name: "sums what runs used by walking an index once, and sorts none of them",
       query: SqlSpending.query,
       index: "kernai_runs_spending",
       range: "COVERING INDEX kernai_runs_spending (agent=? AND model=? AND pace=? AND created_at>? AND created_at<?)"
@@ -413,6 +413,10 @@ describe("SqlRunStore, in its tables", () => {
         assert.isAtLeast(reads.length, 4)
         for (const read of reads) assert.match(read, new RegExp(`INDEX ${index}|INTEGER PRIMARY KEY`))
         assert.include(reads.at(-1), range)
+        assert.lengthOf(
+          reads.filter((read) => read.includes(range)),
+          1
+        )
         assert.notInclude(steps.join(), "TEMP B-TREE")
       })
     )

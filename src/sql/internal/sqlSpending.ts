@@ -60,7 +60,8 @@ export const make =
 
 /**
  * Sums the runs of each agent, model, pace and slot by walking its part of the index once, so that none are sorted.
- * The groups are found by leaps in the index, from each to the next.
+ * The groups are found by leaps in the index, from each to the next. Unless the sums are materialized, SQLite computes
+ * them twice: for the condition and for the row.
  */
 export const query = (sql: SqlClient, range: CountRange): Statement<Row> =>
   sql<Row>`
@@ -78,8 +79,7 @@ export const query = (sql: SqlClient, range: CountRange): Statement<Row> =>
         (SELECT run FROM kernai_runs WHERE agent = p.agent AND model > p.model ORDER BY model, pace LIMIT 1),
         (SELECT run FROM kernai_runs WHERE model IS NOT NULL AND agent > p.agent ORDER BY agent, model, pace LIMIT 1)
       )
-    ), ${slotsOf(sql, range)}
-    SELECT * FROM (
+    ), ${slotsOf(sql, range)}, found AS MATERIALIZED (
       SELECT slot, agent, model, pace, (
         SELECT CAST(count(*) AS TEXT) || ' ' || CAST(sum(tokens) AS TEXT) || ' ' || coalesce(CAST(sum(cost) AS TEXT), '')
         FROM kernai_runs AS r
@@ -87,4 +87,5 @@ export const query = (sql: SqlClient, range: CountRange): Statement<Row> =>
         AND created_at >= starts AND created_at < ends
       ) AS sums
       FROM paces AS p CROSS JOIN slots
-    ) AS found WHERE sums IS NOT NULL`
+    )
+    SELECT * FROM found WHERE sums IS NOT NULL`
