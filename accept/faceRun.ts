@@ -69,6 +69,7 @@ const play = (browser: Browser, office: Office) =>
     await page.getByRole("button", { name: "Play" }).click()
     const played = page.getByRole("article", { name: "Played" }).filter({ hasText: "Supplier Nordlys AS" })
     await played.nth(1).waitFor()
+    await page.getByRole("button", { name: "Differences" }).click()
     const marked = await played.first().locator("mark").count()
     await played.first().getByRole("link", { name: "Compare" }).click()
     const instructions = page.locator(".compare details", { hasText: "Instructions" })
@@ -77,9 +78,31 @@ const play = (browser: Browser, office: Office) =>
     return verdict(marked > 0, `2 answers, ${marked} marked parts in the first`)
   })
 
+const playResult = (browser: Browser, office: Office) =>
+  attempt("a turn is played with another model, after another result and an edited reply", async () => {
+    const { page } = await openNew(browser, office, "Are seats free for a played run?")
+    await page.getByRole("link", { name: "Playground" }).click()
+    await page.getByLabel("The result of book").fill("12A is booked")
+    await page.getByLabel("Message 2, assistant").fill("I book it.")
+    await page.getByLabel("Model").selectOption("anthropic/claude-haiku-5-5")
+    await page.getByRole("button", { name: "Play" }).click()
+    const played = page.getByRole("article", { name: "Played" })
+    await played.locator("strong", { hasText: "booked" }).waitFor()
+    const facts = await played.locator(".quiet").first().textContent()
+    await played.getByRole("link", { name: "Open" }).click()
+    const result = await page.getByRole("group", { name: "call book" }).textContent()
+    await page.getByRole("button", { name: "As sent" }).click()
+    await page.locator(".message", { hasText: "I book it." }).waitFor()
+    await page.goBack()
+    await played.locator("strong", { hasText: "booked" }).waitFor()
+    await page.close()
+    return verdict(facts?.includes("haiku") === true && result?.includes("12A is booked") === true, facts ?? "")
+  })
+
 export const runLines = async (browser: Browser, office: Office): Promise<ReadonlyArray<Line>> => [
   await messages(browser, office),
   await tree(browser, office),
   await compare(browser, office),
-  await play(browser, office)
+  await play(browser, office),
+  await playResult(browser, office)
 ]

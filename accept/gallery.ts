@@ -22,10 +22,11 @@ export interface Shot {
 
 const ofRun = (id: string | undefined, query = "") => `#/runs/${encodeURIComponent(id ?? "")}${query}`
 
-/** Plays a turn twice with other instructions. */
+/** Plays a turn twice after another result, with another model. */
 const play = async (page: Page): Promise<void> => {
-  await page.getByLabel("instructions of this turn").fill("You read invoices.")
-  await page.getByLabel("times").selectOption("2")
+  await page.getByLabel("The result of book").fill("12A is booked")
+  await page.getByLabel("Model").selectOption({ index: 2 })
+  await page.getByLabel("Times").selectOption("2")
   await page.getByRole("button", { name: "Play" }).click()
   await page.getByRole("article", { name: "Played" }).filter({ hasText: "Completed" }).nth(1).waitFor()
 }
@@ -54,7 +55,7 @@ export const shots: ReadonlyArray<Shot> = [
     address: ({ guide, limited, poem, seats }) =>
       `#/compare/${[seats, guide, poem, limited].map((id = "") => encodeURIComponent(id)).join("/")}`
   },
-  { name: "playground", address: ({ seats }) => `#/play/${encodeURIComponent(seats ?? "")}?rev=1`, act: play },
+  { name: "playground", address: ({ seats }) => `#/play/${encodeURIComponent(seats ?? "")}`, act: play },
   { name: "chat", address: () => "#/chat/coordinator/gallery" },
   { name: "keys", address: () => "#/", act: (page) => page.keyboard.press("?") },
   { name: "overview", address: () => "#/overview?range=24h", act: drawn },
@@ -84,6 +85,7 @@ const shown = new Set([
   "operate",
   "evaluate",
   "compare",
+  "comparison",
   "playground",
   "overview",
   "spending"

@@ -5,6 +5,7 @@ import {
   Kernel,
   KernelError,
   Message,
+  Model,
   Policy,
   ProtocolRegistry,
   Provider,
@@ -43,11 +44,14 @@ const state = RunState.fold(records)
 1. Read the [guide](https://example.com/guide).
 2. Fork at any revision.`
 
+const seatAnswer = (result: string): string =>
+  result.includes("booked") ? "The seat is **booked**." : "The seat is taken."
+
 /** Replies of the agent that pays. */
-const coordinate = (question: string, results: number): string => {
+const coordinate = (question: string, results: number, last: string): string => {
   if (/at length/.test(question)) return final(`${guide}\n\n${"And so on. ".repeat(400)}`)
   if (/stored/.test(question)) return final(guide)
-  if (/seats/.test(question)) return results === 0 ? command("book", { seat: "12A" }) : final("The seat is taken.")
+  if (/seats/.test(question)) return results === 0 ? command("book", { seat: "12A" }) : final(seatAnswer(last))
   if (results > 0 && !/invoice/.test(question)) return final("That is done.")
   if (!/invoice/.test(question)) {
     return command("pay", { amount: 80, currency: "EUR", to: /PayPal/.test(question) ? "PayPaI" : "Nordlys AS" })
@@ -72,7 +76,7 @@ const replyTo = ({ messages }: Provider.Request): string => {
   if (system.includes("find orders")) {
     return results === 0 ? command("find_order", { order: "PO-7731" }) : final("PO-7731 of Nordlys AS, 4,200.00.")
   }
-  return coordinate(texts.find((text) => !isResult(text)) ?? "", results)
+  return coordinate(texts.find((text) => !isResult(text)) ?? "", results, texts.at(-1) ?? "")
 }
 
 const failing: ReadonlyArray<readonly [RegExp, KernelError.ProviderError]> = [
@@ -144,6 +148,9 @@ const skills = [
   })
 ]
 
+/** The models that the playground offers. */
+const models = ["anthropic/claude-opus-5-5", Model.claudeHaiku55] as const
+
 const part = (name: string, instructions: string) =>
   Agent.make({ name, description: instructions, instructions, model: "claude-sonnet-4", skills: ["find_order"] })
 const coordinator = Agent.make({
@@ -176,7 +183,7 @@ const layerOf = (file: string, evaluations: string) => {
       ":root { --accent: light-dark(oklch(0.45 0.12 155), oklch(0.78 0.14 155)); --accent-back: light-dark(oklch(0.955 0.025 155), oklch(0.29 0.05 155)) }",
     embedIn: ["http://localhost:*"]
   })
-  const studio = Studio.layer({ agents: [coordinator], evaluations })
+  const studio = Studio.layer({ agents: [coordinator], evaluations, models })
   return Layer.provideMerge(serve(Layer.merge(studio, chat)), kernel)
 }
 

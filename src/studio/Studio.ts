@@ -20,6 +20,8 @@ import type { Kernel } from "../Kernel.ts"
 import type { ConfigInvalid } from "../KernelError.ts"
 import type { McpHubShape } from "../mcp/McpHub.ts"
 import type { MediaStore } from "../MediaStore.ts"
+import type { Model } from "../Model.ts"
+import { modelOf } from "../ModelRegistry.ts"
 import type { RunStore } from "../RunStore.ts"
 import type * as RunWorker from "../RunWorker.ts"
 import * as DataRoutes from "./internal/dataRoutes.ts"
@@ -51,6 +53,11 @@ export interface PageOptions extends Access.Options {
    * Default: only the name of a page is shown.
    */
   readonly pages?: Pick<McpHubShape, "readPage"> | undefined
+  /**
+   * Models with which a turn can be played again instead of that of its agent: `<provider>/<model>`, or a model as a
+   * value. Each is of the provider of the agent, or of one in the `ModelRegistry` of the kernel. Default: none.
+   */
+  readonly models?: ReadonlyArray<Model | `${string}/${string}`> | undefined
 }
 
 /**
@@ -89,16 +96,26 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   ConfigInvalid,
   HttpRouter.HttpRouter | Kernel | RunStore | MediaStore | RunWorker.Services<A> | R
 > => {
-  const { evaluations, pages, path = "/", readOnly = false, scenarios, token = Secrets.random() } = options
+  const { evaluations, models = [], pages, path = "/", readOnly = false, scenarios, token = Secrets.random() } = options
+  const data = { readOnly, scenarios, evaluations, pages, models: new Map(models.map(named)) }
   const prefix = path === "/" ? "" : path
   const secrets = Secrets.make(token, readOnly)
   const worker = readOnly || options.agents.length === 0 ? { worker: false as const } : {}
   const door = HttpKernel.layer<A, R>({ ...options, ...worker, path: `${prefix}/api`, openapi: false })
   return Layer.effect(Studio, Effect.succeed({ path, token })).pipe(
     Layer.merge(PageRoutes.layer(path, secrets, options)),
-    Layer.merge(Layer.provide(DataRoutes.layer(`${prefix}/data`, { readOnly, scenarios, evaluations, pages }), door)),
+    Layer.merge(Layer.provide(DataRoutes.layer(`${prefix}/data`, data), door)),
     Layer.provide(Access.layer(secrets.authenticate, options))
   )
+}
+
+/** Returns a model with the name under which it is offered. */
+const named = (model: Model | `${string}/${string}`): readonly [name: string, model: Model] => {
+  if (typeof model !== "string") {
+    return [model.provider === undefined ? model.id : `${model.provider}/${model.id}`, model]
+  }
+  const slash = model.indexOf("/")
+  return [model, modelOf(model.slice(0, slash), model.slice(slash + 1))]
 }
 
 /**

@@ -11,9 +11,11 @@ import {
   Kernel,
   KernelError,
   MediaStore,
+  Model,
   Policy,
   ProtocolRegistry,
   Provider,
+  type RunState,
   RunStore,
   Skill,
   SkillRegistry
@@ -460,6 +462,38 @@ describe("Studio", () => {
       const read = (id: string) => send(site, "GET", `/data/runs/${id}/records?limit=1`, cookie)
       assert.include((yield* read(forkId)).text, "Pay Max.")
       assert.include((yield* read(runId)).text, "Pay Eva.")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("lists the models to play a turn with, and refuses a fork with another one before it copies anything", () =>
+    Effect.gen(function* () {
+      const site = yield* serve({ models: ["openai/gpt-5", Model.claudeHaiku45, Model.make("own")] })
+      const cookie = yield* enter(site)
+      const runId = yield* started(site, cookie)
+      const { models } = JSON.parse((yield* send(site, "GET", "/data/info", cookie)).text)
+      assert.deepStrictEqual(models, ["openai/gpt-5", "anthropic/claude-haiku-4-5-20251001", "own"])
+      const page = JSON.parse((yield* send(site, "GET", `/data/runs/${runId}/records`, cookie)).text)
+      const prepared: { readonly revision: number } = page.records.find(({ events }: RunState.RunRecord) =>
+        events.some(({ type }) => type === "turn_prepared")
+      )
+      const { revision } = prepared
+      const fork = (body: unknown) => send(site, "POST", `/data/runs/${runId}/fork`, { ...cookie, ...change }, body)
+      for (const body of [
+        { revision, model: "openai/gpt-4o" },
+        { revision: revision + 1, model: "own" },
+        { revision, messages: [{ at: 7, text: "" }] },
+        { revision, results: { other: "" } }
+      ]) {
+        const { status, text } = yield* fork(body)
+        assert.deepStrictEqual([status, JSON.parse(text).type], [400, "urn:kernai:problem:invalid"])
+      }
+      const { runs } = JSON.parse((yield* send(site, "GET", "/data/runs", cookie)).text)
+      assert.lengthOf(runs, 1)
+      const forked = yield* fork({ revision, model: "openai/gpt-5" })
+      const { runId: forkId } = JSON.parse(forked.text)
+      const copied = JSON.parse((yield* send(site, "GET", `/data/runs/${forkId}/records`, cookie)).text).records
+      const turn = copied[revision - 1].events.find(({ type }: { readonly type: string }) => type === "turn_prepared")
+      assert.deepStrictEqual([turn.model, turn.args.model.provider], ["gpt-5", "openai"])
     }).pipe(Effect.scoped)
   )
 

@@ -16,7 +16,7 @@ import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { questions, pageOf, recordsAfter, waitingIn } from "./studioData.ts"
+import { questions, pageOf, recordsAfter, stateAt, waitingIn } from "./studioData.ts"
 import { toHtml } from "../RunExport.ts"
 import { json } from "./answerJson.ts"
 import * as OwnChatRoutes from "./ownChatRoutes.ts"
@@ -37,6 +37,8 @@ export interface Options {
   /** The folder of evaluations. */
   readonly evaluations: string | undefined
   readonly pages: Pages | undefined
+  /** The models with which a turn can be played again. */
+  readonly models: Edits.Models
 }
 
 /** Adds the routes below a path. */
@@ -73,7 +75,7 @@ export const layer = (
       yield* get("/page", () => Effect.flatMap(query(PageQuery), (page) => framed(options.pages, page)))
       yield* get("/runs/:runId/records", () => records(store))
       yield* get("/runs/:runId/export", () => exported(store, media))
-      yield* Route.add("POST", `${path}/runs/:runId/fork`, () => fork(store, agents.length > 0))
+      yield* Route.add("POST", `${path}/runs/:runId/fork`, () => fork(store, options.models, agents.length > 0))
       yield* Route.add("POST", `${path}/tags`, () => tag(store))
     })
   )
@@ -100,14 +102,17 @@ const exported = Effect.fnUntraced(function* (store: RunStoreShape, media: Media
   })
 })
 
-const fork = Effect.fnUntraced(function* (store: RunStoreShape, isRun: boolean) {
+const fork = Effect.fnUntraced(function* (store: RunStoreShape, models: Edits.Models, isRun: boolean) {
   const runId = yield* Route.param("runId")
   const asked = yield* Route.body(Edits.Fork)
+  const state = yield* asProblem(runId)(stateAt(store, runId, asked.revision))
+  const problem = Edits.problemOf(state, asked, models)
+  if (problem !== undefined) return yield* new Invalid({ detail: problem })
   const forkId = yield* Kernel.newRunId
   const forked = Kernel.fork(runId, {
     revision: asked.revision,
     runId: forkId,
-    edit: Edits.editOf(runId, forkId, asked)
+    edit: Edits.editOf(runId, forkId, asked, models)
   })
   yield* asProblem(runId)(Effect.provideService(forked, RunStore, store))
   // Workers claim a fork only after it is offered.

@@ -7,9 +7,9 @@ import * as Stream from "effect/Stream"
 import { labelsIn } from "../../Caller.ts"
 import { plain, type Json } from "../../kit/json.ts"
 import * as Kernel from "../../Kernel.ts"
-import { placeIn, placeText } from "../../store-kit/StoreRules.ts"
+import { foldFrom, placeIn, placeText } from "../../store-kit/StoreRules.ts"
 import { RunNotFound, type StoreError } from "../../KernelError.ts"
-import type { OpenQuestion } from "../../RunState.ts"
+import type { OpenQuestion, RunState } from "../../RunState.ts"
 import { type RunFilter, type RunHead, RunStore, type RunStoreShape, statusWords } from "../../RunStore.ts"
 import type { Facts } from "./runFacts.ts"
 
@@ -110,6 +110,18 @@ export const recordsAfter = Effect.fnUntraced(function* (
     )
   )
   return { records, revision: head.revision, ...(damage === undefined ? {} : { damage }) }
+})
+
+/** Returns the state of a run at a revision, or its last one. */
+export const stateAt = Effect.fnUntraced(function* (
+  store: RunStoreShape,
+  runId: string,
+  revision: number
+): Effect.fn.Return<RunState, StoreError | RunNotFound> {
+  // Later records are not read, so a damaged one does not matter.
+  const records = Stream.takeUntil(store.read(runId), (record) => record.revision >= revision)
+  const state = yield* foldFrom(undefined, yield* Stream.runCollect(records))
+  return state ?? (yield* new RunNotFound({ runId }))
 })
 
 /** An open question, with the run that receives the answer. */

@@ -5,6 +5,7 @@ import type { JsonObject } from "../../kit/json.ts"
 import type { Runnable } from "../../RunWorker.ts"
 import type { AnySkill } from "../../Skill.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
+import type { Models } from "./forkEdits.ts"
 
 /** An agent to talk to. */
 interface AgentLine {
@@ -22,6 +23,8 @@ export interface Info {
   /** Whether there is a folder of evaluations. */
   readonly evaluations: boolean
   readonly agents: ReadonlyArray<AgentLine>
+  /** The names of the models with which a turn can be played again. */
+  readonly models: ReadonlyArray<string>
   /** JSON Schemas of the inputs of skills, by the names of the skills. */
   readonly inputs: Readonly<Record<string, JsonObject>>
 }
@@ -30,11 +33,12 @@ interface Options {
   readonly readOnly: boolean
   readonly scenarios: string | undefined
   readonly evaluations: string | undefined
+  readonly models: Models
 }
 
 /** Returns the facts about the server. Skills are those of the registry in context and those of the agents. */
 export const infoOf = (
-  { evaluations, readOnly, scenarios }: Options,
+  { evaluations, models, readOnly, scenarios }: Options,
   agents: ReadonlyArray<Runnable<unknown>>,
   registry: SkillRegistry["Service"] | undefined
 ): Effect.Effect<Info> =>
@@ -53,6 +57,7 @@ export const infoOf = (
         dialect,
         model: typeof model === "string" ? model : model.id
       })),
+      models: [...models.keys()],
       inputs: Object.fromEntries(skills.map(({ inputSchema, name }) => [name, inputSchema]))
     }
   })

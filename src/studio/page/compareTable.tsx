@@ -3,8 +3,9 @@
 import type { RunState } from "../../RunState.ts"
 import { FactRow, Side } from "./compareCells.tsx"
 import { factsOf, isSame, type Section, textsOf } from "./comparison.ts"
+import { Markdown } from "./markdown.tsx"
 import { place, runAddress, setQuery } from "./pageStore.ts"
-import { type Piece, wordDifferences } from "./wordDifferences.ts"
+import { wordDifferences } from "./wordDifferences.ts"
 
 export const CompareTable = ({ states }: { states: ReadonlyArray<RunState> }) => {
   const isShort = place.value.query.get("only") === "differences"
@@ -60,7 +61,7 @@ const originOf = ({ forkedFrom }: RunState, first: RunState | undefined): string
       ? `fork of the first at revision ${forkedFrom.revision}`
       : `fork of ${forkedFrom.runId}`
 
-/** A text of each run, marked by the words in which it differs from the first one. One text of all runs is folded. */
+/** A text of each run. One text of all runs is folded. */
 const TextRow = ({ section }: { section: Section }) => {
   const { texts, title } = section
   const [first] = texts
@@ -77,7 +78,7 @@ const TextRow = ({ section }: { section: Section }) => {
       ) : (
         texts.map((text, index) => (
           <td key={index}>
-            <Side text={text} none="none" pieces={ownOf(text ?? "", index === 0 ? text : first)} />
+            <TextCell text={text} first={index === 0 ? undefined : first} />
           </td>
         ))
       )}
@@ -85,4 +86,17 @@ const TextRow = ({ section }: { section: Section }) => {
   )
 }
 
-const ownOf = (text: string, first = ""): ReadonlyArray<Piece> => wordDifferences(first, text).right
+interface TextCellProps {
+  readonly text: string | undefined
+  /** The text of the first run. */
+  readonly first: string | undefined
+}
+
+/** A text marked by its own words. One that has little in common with the first text is drawn as it reads. */
+const TextCell = ({ first, text }: TextCellProps) => {
+  if (text === undefined) return <span class="quiet">none</span>
+  if (text === first) return <span class="quiet">the same</span>
+  const pieces = first === undefined ? [] : wordDifferences(first, text).right
+  const shared = pieces.reduce((length, piece) => length + (piece.isOwn ? 0 : piece.text.trim().length), 0)
+  return shared * 2 < text.length ? <Markdown text={text} /> : <Side text={text} none="" pieces={pieces} />
+}

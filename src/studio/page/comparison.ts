@@ -24,7 +24,7 @@ export const isSame = ({ texts }: Section): boolean => texts.every((text) => tex
 export const factsOf = (states: ReadonlyArray<RunState>): ReadonlyArray<Fact> => [
   fact("Status", states, ({ status }) => sentence(named(statusOf(status).type))),
   fact("Agent", states, ({ agent, version }) => (version === undefined ? agent : `${agent} v${version}`)),
-  fact("Model", states, (state) => distinct(turnsOf(state).map(({ model }) => model ?? ""))),
+  fact("Model", states, (state) => modelsOf(turnsOf(state))),
   fact("Settings", states, (state) => distinct(turnsOf(state).map(settingsOf)) || "as the agent"),
   fact("Calls", states, (state) => counted(turnsOf(state).flatMap(({ completed }) => completed)) || "none"),
   figure("Turns", states, (state) => turnsOf(state).length, String),
@@ -77,8 +77,11 @@ const figure = (
   }
 }
 
-const turnsOf = ({ currentTurn, turns }: RunState): ReadonlyArray<Turn> =>
+export const turnsOf = ({ currentTurn, turns }: RunState): ReadonlyArray<Turn> =>
   currentTurn === undefined ? turns : [...turns, currentTurn]
+
+/** Returns the names of the models of turns. */
+export const modelsOf = (turns: ReadonlyArray<Turn>): string => distinct(turns.map(({ model }) => model ?? ""))
 
 const inGroups = (count: number): string => count.toLocaleString("en")
 

@@ -37,7 +37,7 @@ export const open = async (): Promise<Source> => {
   const none = () => Promise.reject(new Error("an exported run cannot be changed"))
   return {
     isFile: true,
-    info: async () => ({ readOnly: true, scenarios: false, evaluations: false, agents: [], inputs: {} }),
+    info: async () => ({ readOnly: true, scenarios: false, evaluations: false, agents: [], models: [], inputs: {} }),
     runs: async ({ rootRunId }) => ({
       runs: rootRunId === undefined ? lines.filter(({ parentRunId }) => parentRunId === undefined) : lines
     }),

@@ -13,6 +13,7 @@ export const guestSource: Source = {
     scenarios: false,
     evaluations: guest.value?.canScore === true,
     agents: [{ name: anyAgent, model: "", dialect: "" }],
+    models: [],
     inputs: {}
   }),
   conversations: async (search, after) => {

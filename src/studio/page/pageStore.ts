@@ -68,7 +68,14 @@ export const data = (): Source => {
   return source
 }
 
-export const info = signal<Info>({ readOnly: true, scenarios: false, evaluations: false, agents: [], inputs: {} })
+export const info = signal<Info>({
+  readOnly: true,
+  scenarios: false,
+  evaluations: false,
+  agents: [],
+  models: [],
+  inputs: {}
+})
 /** The settings of a page for end users, who see no tools, journals and runs. */
 export const guest = signal<Guest | undefined>(undefined)
 export const canChange = computed(() => !info.value.readOnly)

@@ -3,11 +3,14 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { statusOf } from "../../store-kit/StoreRules.ts"
-import { answer, type RunState } from "../../RunState.ts"
+import { answer, type RunState, type Turn } from "../../RunState.ts"
+import { AddRowButton } from "./addRowSheet.tsx"
 import { Side } from "./compareCells.tsx"
 import { compareAddress } from "./compareView.tsx"
+import { modelsOf, turnsOf } from "./comparison.ts"
 import { cost, duration } from "./format.ts"
-import { attempt, runAddress } from "./pageStore.ts"
+import { Markdown } from "./markdown.tsx"
+import { attempt, info, runAddress } from "./pageStore.ts"
 import { readState } from "./readState.ts"
 import { StatusChip } from "./status.tsx"
 import { wordDifferences } from "./wordDifferences.ts"
@@ -20,22 +23,50 @@ interface Props {
   readonly played: ReadonlyArray<string>
 }
 
-export const Outcomes = ({ before, played, runId }: Props) => (
-  <div class="abreast outcomes">
-    <article class="card" aria-label="Before">
-      <h2>Before</h2>
-      <p class="side-text">{before === "" ? <span class="quiet">no answer</span> : before}</p>
-    </article>
-    {played.map((fork) => (
-      <Outcome key={fork} runId={runId} before={before} fork={fork} />
-    ))}
-  </div>
-)
+export const Outcomes = ({ before, played, runId }: Props) => {
+  const hasMarks = useSignal(false)
+  return (
+    <>
+      {played.length > 0 && (
+        <p class="actions">
+          <span class="segments" role="group" aria-label="Show">
+            <button aria-pressed={!hasMarks.value} onClick={() => (hasMarks.value = false)}>
+              Answers
+            </button>
+            <button aria-pressed={hasMarks.value} onClick={() => (hasMarks.value = true)}>
+              Differences
+            </button>
+          </span>
+          <a class="button" href={compareAddress([runId, ...played.toReversed()])}>
+            Compare all
+          </a>
+        </p>
+      )}
+      <div class="abreast outcomes">
+        <article class="card" aria-label="Before">
+          <h2>Before</h2>
+          <Answer text={before} />
+        </article>
+        {played.map((fork) => (
+          <Outcome key={fork} runId={runId} before={before} fork={fork} hasMarks={hasMarks.value} />
+        ))}
+      </div>
+    </>
+  )
+}
+
+const Answer = ({ text }: { text: string }) => (text === "" ? <p class="quiet">no answer</p> : <Markdown text={text} />)
 
 const pace = 1_000
 
+interface OutcomeProps extends Pick<Props, "before" | "runId"> {
+  readonly fork: string
+  /** Whether the words that differ from the answer before are marked. */
+  readonly hasMarks: boolean
+}
+
 /** A run, read until it rests. */
-const Outcome = ({ before, fork, runId }: { before: string; fork: string; runId: string }) => {
+const Outcome = ({ before, fork, hasMarks, runId }: OutcomeProps) => {
   const found = useSignal<RunState | undefined>(undefined)
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -54,16 +85,32 @@ const Outcome = ({ before, fork, runId }: { before: string; fork: string; runId:
       <p>
         <StatusChip status={statusOf(state.status).type} />{" "}
         <span class="quiet">
-          {duration(state.updatedAt - state.createdAt)}
+          {modelsOf(playedTurns(state))}, {duration(state.updatedAt - state.createdAt)}
           {state.costUsd !== undefined && `, ${cost(state.costUsd)}`}
         </span>
       </p>
-      <Side text={text} none="no answer" pieces={wordDifferences(before, text).right} />
+      {hasMarks ? <Side text={text} none="" pieces={wordDifferences(before, text).right} /> : <Answer text={text} />}
       <p class="actions">
-        <a href={runAddress(fork)}>Open</a>
-        <a href={compareAddress([runId, fork])}>Compare</a>
+        <a class="button" href={runAddress(fork)}>
+          Open
+        </a>
+        <a class="button" href={compareAddress([runId, fork])}>
+          Compare
+        </a>
+        {info.value.evaluations && <AddRowButton shown={state} />}
       </p>
     </article>
+  )
+}
+
+/** Returns the turns that ran in a fork: the one that was played started in the run before. */
+const playedTurns = (state: RunState): ReadonlyArray<Turn> => {
+  const turns = turnsOf(state)
+  return turns.slice(
+    Math.max(
+      0,
+      turns.findLastIndex(({ startedAt }) => startedAt < state.createdAt)
+    )
   )
 }
 

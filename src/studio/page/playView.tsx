@@ -1,23 +1,22 @@
-/** The playground of a turn: it is played again with other instructions, another question or temperature. */
+/** The playground of a turn: it is played again after changes to its prompt, its model and its settings. */
 
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
-import { answer, type RunState } from "../../RunState.ts"
-import { wordsOf } from "./format.ts"
-import { Icon } from "./icons.tsx"
+import { answer } from "../../RunState.ts"
 import type { Journal } from "./journal.ts"
-import { attempt, data, place, runAddress, setQuery } from "./pageStore.ts"
+import { attempt, place, runAddress, setQuery } from "./pageStore.ts"
+import { PlayForm } from "./playForm.tsx"
 import { Outcomes } from "./playOutcomes.tsx"
 import { readJournal } from "./readState.ts"
 import { SkeletonScreen } from "./skeleton.tsx"
 
-/** Returns the address of the playground of the last turn up to a revision. */
-export const playAddress = (runId: string, revision: number): string =>
-  `#/play/${encodeURIComponent(runId)}?rev=${revision}`
+/** The runs that were played, the newest first. They stand in the address. */
+const played = (): ReadonlyArray<string> => place.value.query.get("played")?.split(" ") ?? []
+
+const addPlayed = (runId: string): void => setQuery("played", [runId, ...played()].join(" "))
 
 export const PlayView = ({ runId }: { runId: string }) => {
   const journal = useSignal<Journal | undefined>(undefined)
-  const played = useSignal<ReadonlyArray<string>>([])
   useEffect(() => void attempt(async () => (journal.value = await readJournal(runId))), [])
   if (journal.value === undefined) return <SkeletonScreen title="Playground" label="reading the journal" />
   const turns = journal.value.rows.flatMap(({ event, revision }) => (event?.type === "turn_prepared" ? [revision] : []))
@@ -43,105 +42,9 @@ export const PlayView = ({ runId }: { runId: string }) => {
       {state === undefined || revision === undefined ? (
         <p class="empty">No turn of this run was prepared.</p>
       ) : (
-        <Edits
-          key={revision}
-          shown={state}
-          revision={revision}
-          onPlay={(runIds) => (played.value = [...runIds, ...played.value])}
-        />
+        <PlayForm key={revision} shown={state} revision={revision} onPlay={addPlayed} />
       )}
-      {last !== undefined && <Outcomes runId={runId} before={answer(last) ?? ""} played={played.value} />}
+      {last !== undefined && <Outcomes runId={runId} before={answer(last) ?? ""} played={played()} />}
     </section>
-  )
-}
-
-interface TextProps {
-  readonly label: string
-  readonly rows: number
-  readonly value: string
-  readonly onInput: (value: string) => void
-}
-
-const Text = ({ label, onInput, rows, value }: TextProps) => (
-  <label class="field">
-    {label}
-    <textarea rows={rows} value={value} onInput={(event) => onInput(event.currentTarget.value)} />
-  </label>
-)
-
-interface EditsProps {
-  readonly shown: RunState
-  readonly revision: number
-  readonly onPlay: (runIds: ReadonlyArray<string>) => void
-}
-
-interface Texts {
-  readonly instructions: string
-  readonly question: string
-}
-
-const changed = (before: Texts, { instructions, question }: Texts): Partial<Texts> => ({
-  ...(instructions === before.instructions ? {} : { instructions }),
-  ...(question === before.question ? {} : { question })
-})
-
-const temperatureOf = (text: string): { readonly temperature?: number } =>
-  text === "" ? {} : { temperature: Number(text) }
-
-const Edits = ({ onPlay, revision, shown }: EditsProps) => {
-  const before = {
-    instructions: shown.system ?? "",
-    question: wordsOf(shown.input.findLast(({ role }) => role === "user"))
-  }
-  const texts = useSignal(before)
-  const temperature = useSignal("")
-  const times = useSignal(1)
-  const { instructions, question } = texts.value
-  const play = () =>
-    attempt(async () => {
-      const edits = { ...changed(before, texts.value), ...temperatureOf(temperature.value) }
-      const fork = { revision, ...edits }
-      onPlay(await Promise.all(Array.from({ length: times.value }, () => data().fork(shown.runId, fork))))
-    })
-  return (
-    <div class="card">
-      <Text
-        label="instructions of this turn"
-        rows={6}
-        value={instructions}
-        onInput={(instructions) => (texts.value = { ...texts.value, instructions })}
-      />
-      <Text
-        label="the question"
-        rows={2}
-        value={question}
-        onInput={(question) => (texts.value = { ...texts.value, question })}
-      />
-      <p class="actions">
-        <label>
-          temperature{" "}
-          <input
-            type="number"
-            min="0"
-            max="2"
-            step="0.1"
-            placeholder="same"
-            value={temperature.value}
-            onInput={(event) => (temperature.value = event.currentTarget.value)}
-          />
-        </label>
-        <label>
-          times{" "}
-          <select value={times.value} onChange={(event) => (times.value = Number(event.currentTarget.value))}>
-            {[1, 2, 3, 5].map((count) => (
-              <option key={count}>{count}</option>
-            ))}
-          </select>
-        </label>
-        <button class="primary" onClick={() => void play()}>
-          <Icon name="play" /> Play
-        </button>
-      </p>
-    </div>
   )
 }

@@ -9,7 +9,7 @@ import { Menu } from "./menu.tsx"
 import { isNarrow } from "./narrow.ts"
 import { revision } from "./openRun.ts"
 import { attempt, canChange, data, go, info, runAddress } from "./pageStore.ts"
-import { playAddress } from "./playView.tsx"
+import { isPlayable, playAddress } from "./playground.ts"
 import { ScoreButton } from "./scoreSheet.tsx"
 import { say } from "./toasts.tsx"
 
@@ -57,15 +57,15 @@ const Common = ({ isLast, shown }: Props) => {
 
 const Others = ({ shown }: { shown: RunState }) => (
   <>
+    {isPlayable(shown) && (
+      <a class="button" href={playAddress(shown.runId, revision.value)}>
+        <Icon name="sparkles" /> Playground
+      </a>
+    )}
     {canChange.value && shown.parentRunId === undefined && (
-      <>
-        <a class="button" href={playAddress(shown.runId, revision.value)}>
-          <Icon name="sparkles" /> Playground
-        </a>
-        <button onClick={() => act(() => rerun(shown.runId), "Runs again from its question")}>
-          <Icon name="repeat" /> Rerun
-        </button>
-      </>
+      <button onClick={() => act(() => rerun(shown.runId), "Runs again from its question")}>
+        <Icon name="repeat" /> Rerun
+      </button>
     )}
     {canChange.value && info.value.evaluations && (
       <>

@@ -5,6 +5,7 @@ import type { OpenQuestion, RunRecord } from "../../RunState.ts"
 import type { CountRange } from "../../RunStore.ts"
 import type { Group, Need } from "../../Operations.ts"
 import type { Drain, Process, Target } from "../../Processes.ts"
+import type { Fork } from "../internal/forkEdits.ts"
 import type { ChatRun } from "../internal/guestRun.ts"
 import type { Experiment, ExperimentReport } from "../internal/experiments.ts"
 import type { DataSet, NewRow, NewScore, Score } from "../internal/keptLines.ts"
@@ -28,15 +29,6 @@ export type Decision =
       readonly values?: unknown
     }
   | { readonly callId: string; readonly output: unknown }
-
-/** The revision of a fork, and the changes of the person. */
-export interface Fork {
-  readonly revision: number
-  readonly question?: string
-  readonly results?: Readonly<Record<string, string>>
-  readonly instructions?: string
-  readonly temperature?: number
-}
 
 /** The runs of an agent, of a version of it, or of a tenant. */
 export interface RunsOf {
