@@ -79,15 +79,27 @@ const viewOf = ({ form, store }: Options, screen: Shape, look: Text.Look): View 
   }
 }
 
-const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View, { store }: Options) =>
+const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View, { form, store }: Options) =>
   Effect.gen(function* () {
+    const screen = yield* Screen
     let end: RunEvent | undefined
+    let started: string | undefined
+    const hint = Effect.suspend(() => resumeHint(started, store))
     yield* Stream.runForEach(events, (event) =>
       Effect.sync(() => {
+        if (event.depth === 0 && event.type === "run_started") started = event.runId
         if (event.depth === 0 && ends.has(event.type)) end = event
         view.show(event)
       })
-    ).pipe(Effect.ensuring(Effect.sync(view.end)), Effect.mapError(asFailure))
+    ).pipe(
+      Effect.ensuring(Effect.sync(view.end)),
+      Effect.catch((error) => Effect.flatMap(hint, (hint) => Effect.fail(withHint(asFailure(error), hint)))),
+      Effect.onInterrupt(() =>
+        Effect.map(hint, (hint) => {
+          if (hint !== undefined && form === "text") screen.progress(`continue it: ${hint}\n`)
+        })
+      )
+    )
     if (end?.type === "run_completed" && end.result !== undefined) return end.result
     if (end?.type === "paused") return yield* waiting(end.runId, end.reason, store)
     if (end?.type === "run_cancelled") return yield* asFailure(new RunCancelled(end))
@@ -95,6 +107,13 @@ const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View, {
   })
 
 const ends: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>(["run_completed", "paused", "run_cancelled"])
+
+/** Returns the command that continues a stored run that was started here. */
+const resumeHint = (runId: string | undefined, store: string | undefined): Effect.Effect<string | undefined> =>
+  runId === undefined || store === undefined ? Effect.undefined : command(["runs", "resume", runId], store)
+
+const withHint = ({ code, reason, tag }: CommandFailed, hint: string | undefined): CommandFailed =>
+  new CommandFailed({ code, reason, ...(tag === undefined ? {} : { tag }), ...(hint === undefined ? {} : { hint }) })
 
 const waiting = Effect.fnUntraced(function* (runId: string, reason: string, store: string | undefined) {
   const verb = reason === "approval_required" || reason === "approval_not_run" ? "approve" : "resume"

@@ -1,12 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import { Kernel } from "kernai"
 import { Scenario } from "kernai/testing"
 import { follow } from "../../src/cli/followRun.ts"
 import { final } from "../support/blocks.ts"
 import { kernel } from "../support/kernel.ts"
-import { agent, plan } from "../support/workflow.ts"
-import { memoryScreen } from "./support.ts"
+import { agent, plan, slow } from "../support/workflow.ts"
+import { memoryScreen, type Written } from "./support.ts"
 
 describe("a run that is followed", () => {
   it.effect("shows the id of a stored run, but not of its tasks or of a run that is not stored", () =>
@@ -23,6 +24,25 @@ describe("a run that is followed", () => {
       })
       assert.deepStrictEqual(yield* ids(true), ["run       stored"])
       assert.deepStrictEqual(yield* ids(false), [])
+    }).pipe(Effect.provide(kernel()))
+  )
+
+  it.effect("says how a stored run continues that failed or was interrupted", () =>
+    Effect.gen(function* () {
+      const options = { form: "text", title: "a title", store: "runs.db" } as const
+      const run = (screen: Written, provider: ReturnType<typeof Scenario.scripted>, runId: string) =>
+        Effect.provide(follow(Kernel.stream(agent(), "go", { provider, runId }), options), screen.layer)
+
+      const screen = memoryScreen()
+      const failure = yield* Effect.flip(run(screen, Scenario.scripted({ root: [], tasks: {} }), "failed"))
+      assert.strictEqual(failure.hint, "kernai runs resume failed --store runs.db")
+      const running = yield* Effect.forkChild(
+        run(screen, Scenario.scripted({ root: [slow(60_000, final("late"))], tasks: {} }), "stopped")
+      )
+      yield* TestClock.adjust("1 second")
+      assert.include(screen.progress(), "run       stopped\n")
+      yield* Fiber.interrupt(running)
+      assert.include(screen.progress(), "continue it: kernai runs resume stopped --store runs.db\n")
     }).pipe(Effect.provide(kernel()))
   )
 

@@ -13,6 +13,7 @@ import { type CommandFailed, usage } from "../exit.ts"
 import { words } from "./chatCommands.ts"
 import * as InputHistory from "./inputHistory.ts"
 import * as KeyInput from "./keyInput.ts"
+import { PromptDisplay } from "./promptDisplay.ts"
 
 type Line = Effect.Effect<Option.Option<string>, CommandFailed>
 
@@ -66,15 +67,16 @@ export const fromTerminal = (
   Effect.acquireRelease(
     Effect.sync(() => {
       const keys = KeyInput.from(input)
+      const display = new PromptDisplay(output)
       const reader = createInterface({
         input: keys.stream,
-        output,
+        output: display,
         terminal: true,
         historySize: 500,
         history: [...history.messages],
         completer: (line: string) => [words.filter((word) => line !== "" && word.startsWith(line)), line]
       })
-      return { keys, reader }
+      return { keys, reader, display }
     }),
     ({ keys, reader }) =>
       Effect.sync(() => {
@@ -82,17 +84,27 @@ export const fromTerminal = (
         reader.close()
         keys.end()
       })
-  ).pipe(Effect.map(({ reader }) => readerOf(reader, output, history)))
+  ).pipe(Effect.map(({ display, reader }) => readerOf(reader, display, output, history)))
 
-const readerOf = (reader: Interface, output: NodeJS.WritableStream, history: InputHistory.InputHistory): Shape => {
+const readerOf = (
+  reader: Interface,
+  display: PromptDisplay,
+  output: NodeJS.WritableStream,
+  history: InputHistory.InputHistory
+): Shape => {
   const ahead: Array<string> = []
   let isClosed = false
   let isQuestion = false
   let waiting: ((line: Option.Option<string>) => void) | undefined
   const give = (line: Option.Option<string>) => {
     const resume = waiting
-    waiting = undefined
+    close()
     resume?.(line)
+  }
+  const close = () => {
+    waiting = undefined
+    isQuestion = false
+    display.isShown = false
   }
   // Answers to questions, and lines that continue, are not offered again.
   reader.on("history", (lines: Array<string>) => {
@@ -119,22 +131,19 @@ const readerOf = (reader: Interface, output: NodeJS.WritableStream, history: Inp
     Effect.callback((resume) => {
       if (isClosed) return resume(Effect.succeedNone)
       isQuestion = asks
-      waiting = (line) => {
-        isQuestion = false
-        resume(Effect.succeed(line))
-      }
+      waiting = (line) => resume(Effect.succeed(line))
       reader.setPrompt(text)
       output.write(KeyInput.pasteMarks.on)
-      reader.prompt()
-      return Effect.sync(() => {
-        isQuestion = false
-        waiting = undefined
-      })
+      display.isShown = true
+      reader.prompt(true)
+      return Effect.sync(close)
     })
   const typed = (text: string): Line =>
     Effect.suspend(() => {
       const line = ahead.shift()
-      return line === undefined ? prompt(text, false) : Effect.succeedSome(line)
+      if (line === undefined) return prompt(text, false)
+      output.write(`${text}${line}\n`)
+      return Effect.succeedSome(line)
     })
   const read = (text: string): Line =>
     Effect.tap(typed(text), (line) =>

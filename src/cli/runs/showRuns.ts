@@ -15,6 +15,8 @@ import * as RunStates from "../../RunState.ts"
 import { isPoisoned, recordsOf, type RunHead, RunStore, type RunStatus } from "../../RunStore.ts"
 import * as Session from "../chat/chatSession.ts"
 import type { FollowFlags, ShowFlags } from "../commands/runsFlags.ts"
+import { drawingOfScreen } from "../answerDrawing.ts"
+import { whole } from "../plainDrawing.ts"
 import { RunLines } from "../runLines.ts"
 import { Screen } from "../screen.ts"
 import * as Text from "../terminalText.ts"
@@ -47,7 +49,8 @@ export const show = Effect.fnUntraced(function* (options: ShowFlags) {
         const what = `${Text.flat(name ?? kind)} was started, its end is unknown`
         screen.out(`! ${Text.flat(callId)}: ${what}\n${inFull(input)}`)
       }
-      if (state.status.type === "completed") screen.out(`\n${Text.paragraph((RunStates.answer(state) ?? "").trim())}`)
+      if (state.status.type !== "completed") return
+      screen.out(`\n${whole(yield* drawingOfScreen(undefined), (RunStates.answer(state) ?? "").trim())}`)
     })
   )
 })

@@ -54,7 +54,7 @@ export const Preview = ({ id, part, runId }: { id: string; part: MediaContent; r
   if (part.type === "audio") return <audio src={url} controls onError={onError} />
   if (part.type === "video") return <video src={url} controls onError={onError} />
   return (
-    <a class="file" href={url} download>
+    <a class="button file" href={url} download>
       <Icon name="download" /> {("filename" in part ? part.filename : undefined) ?? fileWord(part)}
     </a>
   )

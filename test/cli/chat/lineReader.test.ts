@@ -70,6 +70,25 @@ describe("lines from a terminal", () => {
     })
   )
 
+  it.live("typed during an answer appear at the next prompt, and not in the answer", () =>
+    Effect.gen(function* () {
+      const input = new PassThrough()
+      const output = new PassThrough({ encoding: "utf8" })
+      const { read } = yield* LineReader.fromTerminal(input, output)
+      const turn = Effect.promise(() => new Promise(setImmediate))
+      input.write("now\rlater\rhalf")
+      yield* turn
+      assert.isNull(output.read())
+      assert.deepStrictEqual(yield* read("> "), Option.some("now"))
+      assert.deepStrictEqual(yield* read("> "), Option.some("later"))
+      assert.strictEqual(output.read(), "> now\n> later\n")
+      const line = yield* Effect.forkChild(read("> "), { startImmediately: true })
+      assert.include(output.read(), "> half")
+      input.write(" a line\r")
+      assert.deepStrictEqual(yield* Fiber.join(line), Option.some("half a line"))
+    })
+  )
+
   it.live("are discarded at Ctrl-C at the prompt; elsewhere Ctrl-C interrupts the answer", () =>
     Effect.gen(function* () {
       const input = new PassThrough()
