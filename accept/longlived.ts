@@ -39,6 +39,13 @@ const promises: ReadonlyArray<readonly [line: string, ...files: ReadonlyArray<st
     "Operations",
     "http/operator"
   ],
+  [
+    "workers and runners are listed with what they have, and drained by process, agent and version through their store",
+    "worker/drains",
+    "cluster/drains",
+    "cli/runs/operateProcesses",
+    "http/operator"
+  ],
   ["an idle worker sleeps until a run is offered or a deadline comes: three virtual days", "worker/idle"],
   ["an idle worker on SQLite and PostgreSQL sends no statement in 30 virtual seconds", "worker/idleStores"],
   [

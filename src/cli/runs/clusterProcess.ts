@@ -22,10 +22,10 @@ export const serve = Effect.fnUntraced(function* (
 ) {
   const screen = yield* Screen
   const { ClusterKernel, ClusterNode } = yield* Effect.promise(() => import("../../cluster/index.ts"))
-  const { agents, onRun, resume } = settings
+  const { agents, onRun, resume, workerId } = settings
   const groups = [...new Set(["default", shardGroup])]
   const node = ClusterNode.layer({ host, port, groups, takes: [shardGroup] })
-  const runner = ClusterKernel.layer({ agents, onRun, resume }).pipe(
+  const runner = ClusterKernel.layer({ agents, onRun, resume, workerId }).pipe(
     Layer.provide(node),
     Layer.provide(PgRunStore.layerSqlClient({ url: Redacted.make(store.slice("pg:".length)) }))
   )

@@ -6,7 +6,10 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Random from "effect/Random"
+import { hostname } from "node:os"
 import { AgentMismatch, type KernelError, ToolNotFound } from "../../KernelError.ts"
+import { randomId } from "../../kit/randomId.ts"
 import { RunStore } from "../../RunStore.ts"
 import * as RunWorker from "../../RunWorker.ts"
 import type { SkillRegistry } from "../../SkillRegistry.ts"
@@ -31,6 +34,8 @@ export const work = Effect.fnUntraced(function* (flags: Settings.Settings, optio
     screen.out(options.json ? `${Text.json({ runId, end: tag, text })}\n` : `${Text.flat(runId)}  ${text}\n`)
   const codes = new Map<string, number>()
   const common: Omit<RunWorker.Options<SkillRegistry>, "agents"> = {
+    // Two containers may have the same host name.
+    workerId: `${hostname()}-${randomId(yield* Random.Random)}`,
     concurrency: options.concurrency,
     lease: `${options.lease} seconds`,
     resume: Effect.fnUntraced(function* (head) {

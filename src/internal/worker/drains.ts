@@ -5,6 +5,7 @@
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Latch from "effect/Latch"
 import type * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
@@ -113,10 +114,14 @@ const register = Effect.fnUntraced(function* (
     isListed = true
   })
   const looked = Latch.makeUnsafe()
-  const poll = Effect.matchCauseEffect(read, {
-    onFailure: (cause) => Effect.as(notRead(cause), false),
-    onSuccess: () => Effect.succeed(true)
-  }).pipe(Effect.ensuring(looked.open))
+  const poll = Effect.gen(function* () {
+    const exit = yield* Effect.exit(read)
+    yield* looked.open
+    if (Exit.isSuccess(exit)) return true
+    yield* notRead(exit.cause)
+    yield* Effect.sleep("5 seconds")
+    return false
+  })
   const often = notes.changes === undefined ? "5 seconds" : "1 second"
   const report = Effect.andThen(taken(emptied), Effect.catchCause(write, notRead))
   yield* Effect.addFinalizer(() => leave(notes, name))

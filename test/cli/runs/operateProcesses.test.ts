@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Processes } from "kernai"
 import { writeFileSync } from "node:fs"
+import { hostname } from "node:os"
 import { join } from "node:path"
 import { final } from "../../support/blocks.ts"
 import { folder } from "../../support/folder.ts"
@@ -22,6 +23,7 @@ describe("kernai processes", () => {
       const listed: Processes.Process = JSON.parse((yield* processes("list", "--json")).out)
       assert.deepInclude(listed, { state: "running", holds: [] })
       const { name } = listed
+      assert.isTrue(name.startsWith(`${hostname()}-`))
       const drained = yield* processes("drain", name, "--by", "Ada", "--reason", "rollout")
       assert.match(drained.out, new RegExp(`${name} +drained +0 .*\\(drained: Ada: rollout\\)`))
       assert.strictEqual(drained.code, 0)
