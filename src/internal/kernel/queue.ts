@@ -7,16 +7,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
-import type {
-  AnswerError,
-  AnswerRefused,
-  ConcurrentAppendError,
-  QuestionNotFound,
-  RunBusy,
-  RunCancelled,
-  RunNotFound,
-  StoreError
-} from "../../KernelError.ts"
+import type { AnswerError, ConcurrentAppendError, OfferError, QuestionsError, StoreError } from "../../KernelError.ts"
 import { Limits } from "../../Limits.ts"
 import type { Answer, Delta, GivenAnswer, OpenQuestion, Question, RunRecord, RunState } from "../../RunState.ts"
 import { advance } from "../../RunState.ts"
@@ -37,8 +28,7 @@ export const offer = (
   store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
-): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
-  store.acquire(runId, { workerId, lease: 0 })
+): Effect.Effect<void, OfferError> => store.acquire(runId, { workerId, lease: 0 })
 
 /** Runs an effect if this worker holds the run. Otherwise does nothing. */
 export const ifHeld = <E>(
@@ -61,7 +51,7 @@ export const withdraw = (
   store: RunStore.RunStoreShape,
   runId: string,
   workerId: string
-): Effect.Effect<void, RunBusy | RunNotFound | ConcurrentAppendError | StoreError> =>
+): Effect.Effect<void, OfferError> =>
   Effect.uninterruptible(
     Effect.andThen(store.acquire(runId, { workerId, lease: "1 second" }), store.release(runId, workerId))
   )
@@ -79,10 +69,7 @@ export const answer = Effect.fnUntraced(function* (
   runId: string,
   given: ReadonlyArray<GivenAnswer>,
   options: Omit<AnswerOptions, "caller"> & { readonly caller?: Giver }
-): Effect.fn.Return<
-  void,
-  QuestionNotFound | AnswerRefused | ConcurrentAppendError | StoreError | RunBusy | RunNotFound | RunCancelled
-> {
+): Effect.fn.Return<void, AnswerError> {
   const now = yield* Clock.currentTimeMillis
   const workerId = `${options.workerId ?? "local"}#${randomId(yield* Random.Random)}`
   const limits = yield* Limits
@@ -186,14 +173,14 @@ const record = (
 export const questions = (
   store: RunStore.RunStoreShape,
   runId: string
-): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>
+): Effect.Effect<ReadonlyArray<OpenQuestion>, QuestionsError> =>
   Effect.map(allQuestions(store, runId), (all) => all.filter(({ asking }) => asking?.isTimer !== true))
 
 /** Returns all open questions, those that only wait for a time included. */
 export const allQuestions = (
   store: RunStore.RunStoreShape,
   runId: string
-): Effect.Effect<ReadonlyArray<OpenQuestion>, RunNotFound | StoreError> =>
+): Effect.Effect<ReadonlyArray<OpenQuestion>, QuestionsError> =>
   Effect.flatMap(stored(store, runId), (state) =>
     state.status.type === "cancelled" ? Effect.succeed([]) : questionsBelow(store, state)
   )

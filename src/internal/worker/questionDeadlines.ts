@@ -5,15 +5,7 @@
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type {
-  AnswerRefused,
-  ConcurrentAppendError,
-  QuestionNotFound,
-  RunBusy,
-  RunCancelled,
-  RunNotFound,
-  StoreError
-} from "../../KernelError.ts"
+import type { AnswerError } from "../../KernelError.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 import * as Pages from "../../store-kit/RunPages.ts"
 import { declined } from "../kernel/answers.ts"
@@ -27,10 +19,7 @@ import type { Polls } from "./restingPolls.ts"
 export const declineLate = Effect.fnUntraced(function* (
   store: RunStoreShape,
   { revision, runId }: RunHead
-): Effect.fn.Return<
-  boolean,
-  QuestionNotFound | AnswerRefused | ConcurrentAppendError | RunBusy | RunCancelled | RunNotFound | StoreError
-> {
+): Effect.fn.Return<boolean, AnswerError> {
   const now = yield* Clock.currentTimeMillis
   const late = declined(yield* allQuestions(store, runId), now)
   if (late.length === 0) return false

@@ -24,7 +24,7 @@ export const spentOf = (state: RunState): Spent | undefined => {
   }
 }
 
-/** Steps of a pace in an octave. */
+/** The duration of a run is stored as its pace, of which this many fit between a duration and its double. */
 const steps = 4
 
 interface Row {
