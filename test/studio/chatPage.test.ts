@@ -16,7 +16,8 @@ import {
   Provider,
   RunStore,
   Skill,
-  SkillRegistry
+  SkillRegistry,
+  type StreamPart
 } from "kernai"
 import { ChatPage } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
@@ -57,9 +58,15 @@ const desk = Agent.make({
   skills: "all"
 })
 
+const painted: ReadonlyArray<StreamPart.StreamPart> = [
+  { type: "file", mediaType: "image/png", data: Buffer.from(picture).toString("base64") },
+  { type: "finish", reason: "stop", usage: { inputTokens: {}, outputTokens: {} } }
+]
+
 const provider = MockProvider.make().onCall(({ messages }) => {
   const said = JSON.stringify(messages)
   if (said.includes("Pay Eva")) return said.includes("paid Eva") ? final("Paid.") : command("pay", { to: "Eva" })
+  if (said.includes("Paint")) return painted
   if (said.includes("Print")) return said.includes("code-of") ? final("Here it is.") : command("print_label", {})
   return said.includes("margin")
     ? final("It comes **today**.")
@@ -222,6 +229,17 @@ describe("the chat for end users", () => {
       // The id is made from the content, so both runs have this medium.
       assert.strictEqual((yield* eva.get(`/runs/chat.a.1/media/${image}`)).status, 200)
       assert.strictEqual((yield* bob.get(`/runs/chat.a.1/media/${image}`)).status, 404)
+    })
+  )
+
+  it.live("shows a picture that the model replies with", () =>
+    Effect.gen(function* () {
+      const { visitor } = yield* serve({ media: false })
+      const eva = yield* visitor
+      yield* askWithFile(eva, "chat.a.1", "Paint a dot")
+      const [, image = ""] = idsIn(yield* rest(eva, "chat.a.1"))
+      const drawn = yield* eva.get(`/runs/chat.a.1/media/${image}`)
+      assert.deepStrictEqual(new Uint8Array(yield* Effect.promise(() => drawn.arrayBuffer())), picture)
     })
   )
 
