@@ -11,7 +11,8 @@ import {
   Result,
   Schema,
   type Scope,
-  Stream
+  Stream,
+  Struct
 } from "effect"
 import {
   Agent,
@@ -122,7 +123,8 @@ const toHour = (millis: number) => Math.round(millis / 3_600_000) * 3_600_000
 const described = Effect.fnUntraced(function* (runId: string) {
   const store = yield* RunStore.RunStore
   const state = Option.getOrThrow(yield* store.load(runId))
-  const head = Option.getOrThrow(yield* store.head(runId))
+  // Heads of format 2 had no model.
+  const head = Struct.omit(Option.getOrThrow(yield* store.head(runId)), ["model"])
   // Stores on a database or a disk have a clock of their own.
   const lease = head.lease && { workerId: head.lease.workerId, expiresAt: toHour(head.lease.expiresAt) }
   const turns = state.currentTurn === undefined ? state.turns : [...state.turns, state.currentTurn]
