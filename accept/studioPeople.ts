@@ -20,8 +20,11 @@ const questions = (visit: Visit) =>
         await goTo(one, "#/questions")
         await rowsOf(one).nth(2).waitFor()
       }
-      // The second page hears nothing new, as one whose network is slow.
-      await other.page.route("**/data/questions", () => undefined)
+      // A page in the background hears nothing new.
+      await other.page.evaluate(`(() => {
+        Object.defineProperty(document, "visibilityState", { value: "hidden" })
+        document.dispatchEvent(new Event("visibilitychange"))
+      })()`)
       const [rows, card] = [rowsOf(page), cardOf(page)]
       await card.getByRole("button", { name: "Approve" }).click()
       await rows.nth(2).waitFor({ state: "detached" })

@@ -276,7 +276,7 @@ const empty = (visit: Visit) =>
       await picture(page, "keys")
       await page.keyboard.press("Escape")
       // Until the calls are read, the page does not say that none waits.
-      await page.route("**/data/questions", () => undefined)
+      await page.route("**/data/questions*", () => undefined)
       await goTo(page, "#/questions")
       await page.getByRole("status", { name: "reading what waits" }).waitFor()
       const claims = await page.getByText("Nothing waits for you").count()

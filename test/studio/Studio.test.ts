@@ -97,6 +97,16 @@ const send = (
     sent.end(body === undefined ? undefined : JSON.stringify(body))
   })
 
+/** Returns the first event of a stream. */
+const firstEvent = ({ port, prefix }: Site, path: string, headers: Readonly<Record<string, string>>) =>
+  Effect.promise(async (signal) => {
+    const { body } = await fetch(`http://127.0.0.1:${port}${prefix}${path}`, { headers, signal })
+    const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
+    const { value = "" } = (await reader?.read()) ?? {}
+    await reader?.cancel()
+    return JSON.parse(value.replace(/^data: /, ""))
+  })
+
 /** Exchanges the token for a cookie. */
 const enter = (site: Site) =>
   Effect.map(send(site, "POST", "/session", {}, { token: Redacted.value(site.studio.token) }), ({ headers }) => ({
@@ -239,7 +249,14 @@ describe("Studio", () => {
       const runId = yield* started(site, cookie)
       const [question] = JSON.parse((yield* send(site, "GET", "/data/questions", cookie)).text)
       assert.strictEqual(question.asked, "Pay Eva.")
-      assert.deepStrictEqual(JSON.parse((yield* send(site, "GET", "/data/waiting", cookie)).text), { count: 1 })
+      assert.deepStrictEqual(yield* firstEvent(site, "/data/waiting", cookie), {
+        count: 1,
+        asked: [[runId, question.revision]]
+      })
+      const ofRuns = (runs: string) =>
+        Effect.map(send(site, "GET", `/data/questions?${runs}`, cookie), ({ text }) => JSON.parse(text))
+      assert.deepStrictEqual(yield* ofRuns(`run=unknown&run=${runId}`), [question])
+      assert.deepStrictEqual(yield* ofRuns("run=unknown"), [])
       assert.deepInclude(question, { name: "pay", input: { to: "Eva" }, rootRunId: runId })
       const body = { answers: [{ callId: question.callId, approved: true }] }
       const path = `/api/runs/${runId}/answers`
@@ -397,7 +414,7 @@ describe("Studio", () => {
         assert.isBelow(Number(answer.headers.get("content-length")), text.length / 2)
         assert.strictEqual(yield* Effect.promise(() => answer.text()), text)
       }
-      const short = yield* send(site, "GET", "/data/waiting", { ...cookie, "accept-encoding": "gzip" })
+      const short = yield* send(site, "GET", "/data/scenarios", { ...cookie, "accept-encoding": "gzip" })
       assert.isUndefined(short.headers["content-encoding"])
     }).pipe(Effect.scoped)
   )

@@ -3,12 +3,14 @@
  * forks and exports.
  */
 
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type * as HttpRouter from "effect/http/HttpRouter"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import * as Route from "../../http/CallerRoute.ts"
 import { asProblem, Invalid } from "../../http/HttpProblem.ts"
 import { ServedRuns } from "../../http/ServedRuns.ts"
@@ -16,7 +18,7 @@ import * as Kernel from "../../Kernel.ts"
 import { MediaStore, type MediaStoreShape } from "../../MediaStore.ts"
 import { RunStore, type RunStoreShape } from "../../RunStore.ts"
 import { SkillRegistry } from "../../SkillRegistry.ts"
-import { questions, pageOf, recordsAfter, stateAt, waitingIn } from "./studioData.ts"
+import { questions, pageOf, recordsAfter, stateAt } from "./studioData.ts"
 import { toHtml } from "../RunExport.ts"
 import { json } from "./answerJson.ts"
 import * as OwnChatRoutes from "./ownChatRoutes.ts"
@@ -28,6 +30,7 @@ import { query } from "./requestQuery.ts"
 import * as RunFacts from "./runFacts.ts"
 import { infoOf } from "./studioInfo.ts"
 import { overviewOf } from "./studioOverview.ts"
+import * as WaitingFeed from "./waitingFeed.ts"
 
 /** Options of the routes. */
 export interface Options {
@@ -63,10 +66,15 @@ export const layer = (
       yield* get("/overview", () =>
         Effect.flatMap(query(Range), (range) => asProblem("list")(overviewOf(store, range)).pipe(Effect.flatMap(json)))
       )
-      yield* get("/questions", () => Effect.flatMap(asProblem("list")(questions(store, factsOf)), json))
-      yield* get("/waiting", () =>
-        Effect.flatMap(asProblem("list")(waitingIn(store)), (heads) => json({ count: heads.length }))
+      yield* get("/questions", () =>
+        Effect.flatMap(query(Questions), ({ run }) =>
+          asProblem("list")(questions(store, factsOf, run === undefined ? undefined : Arr.ensure(run))).pipe(
+            Effect.flatMap(json)
+          )
+        )
       )
+      const waiting = yield* WaitingFeed.changes(store)
+      yield* get("/waiting", (runs) => Effect.as(runs.place, eventsOf(waiting)))
       yield* get("/scenarios", () =>
         Effect.flatMap(options.scenarios === undefined ? Effect.succeed([]) : Matrix.read(options.scenarios), json)
       )
@@ -78,6 +86,19 @@ export const layer = (
       yield* Route.add("POST", `${path}/runs/:runId/fork`, () => fork(store, options.models, agents.length > 0))
       yield* Route.add("POST", `${path}/tags`, () => tag(store))
     })
+  )
+
+/** Sends values as events. A comment now and then keeps the connection open, and finds clients that are gone. */
+const eventsOf = <E>(values: Stream.Stream<object, E>): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.stream(
+    Stream.map(values, (value) => `data: ${JSON.stringify(value)}\n\n`).pipe(
+      Stream.merge(Stream.as(Stream.drop(Stream.tick("15 seconds"), 1), ": waiting\n\n"), { haltStrategy: "left" }),
+      Stream.encodeText
+    ),
+    {
+      contentType: "text/event-stream",
+      headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
+    }
   )
 
 const records = Effect.fnUntraced(function* (store: RunStoreShape) {
@@ -143,6 +164,10 @@ const Range = Schema.Struct({
   to: instant,
   slots: Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 500 }))
 }).check(Schema.makeFilter(({ from, to }) => (from < to ? undefined : "the range ends before it begins")))
+
+const Questions = Schema.Struct({
+  run: Schema.optionalKey(Schema.Union([Schema.String, Schema.Array(Schema.String).check(Schema.isMaxLength(100))]))
+})
 
 const PageQuery = Schema.Struct({ server: Schema.String, uri: Schema.String })
 

@@ -128,6 +128,8 @@ export const stateAt = Effect.fnUntraced(function* (
 export interface WaitingQuestion extends OpenQuestion {
   readonly rootRunId: string
   readonly revision: number
+  /** When the run started, in milliseconds since the epoch. */
+  readonly startedAt: number
   readonly since: number
   /** The first words of what the user asked. */
   readonly asked: string
@@ -137,19 +139,27 @@ export interface WaitingQuestion extends OpenQuestion {
 export const waitingIn = (store: RunStoreShape): Effect.Effect<ReadonlyArray<RunHead>, StoreError> =>
   store.list({ status: ["waiting"], roots: true, order: "oldest", limit: 1_000 })
 
-/** Returns the open questions of all runs, the oldest first. */
+/** Returns the open questions of some runs, or of all, the oldest first. */
 export const questions = Effect.fnUntraced(function* (
   store: RunStoreShape,
-  factsOf: (head: RunHead) => Effect.Effect<Facts>
+  factsOf: (head: RunHead) => Effect.Effect<Facts>,
+  runIds?: ReadonlyArray<string>
 ): Effect.fn.Return<ReadonlyArray<WaitingQuestion>, StoreError> {
-  const waiting = yield* waitingIn(store)
+  const waiting = runIds === undefined ? yield* waitingIn(store) : yield* headsOf(store, runIds)
   const found = yield* Effect.forEach(
     waiting,
     (head) => {
-      const { revision, runId, updatedAt } = head
+      const { createdAt, revision, runId, updatedAt } = head
       return Effect.all([Effect.provideService(Kernel.questions(runId), RunStore, store), factsOf(head)]).pipe(
         Effect.map(([list, { words }]) =>
-          list.map((one) => ({ ...one, rootRunId: runId, revision, since: updatedAt, asked: words }))
+          list.map((one) => ({
+            ...one,
+            rootRunId: runId,
+            revision,
+            startedAt: createdAt,
+            since: updatedAt,
+            asked: words
+          }))
         ),
         Effect.catchTag("RunNotFound", () => Effect.succeed([]))
       )
@@ -158,3 +168,9 @@ export const questions = Effect.fnUntraced(function* (
   )
   return found.flat()
 })
+
+/** Returns the heads of the runs among these that wait. */
+const headsOf = (store: RunStoreShape, runIds: ReadonlyArray<string>) =>
+  Effect.map(Effect.forEach(runIds, store.head, { concurrency: 8 }), (heads) =>
+    heads.flatMap(Option.toArray).filter(({ status }) => status.type === "waiting")
+  )

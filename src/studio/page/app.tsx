@@ -6,7 +6,7 @@ import { CompareView } from "./compareView.tsx"
 import { EvaluateView } from "./evaluateView.tsx"
 import { ExperimentView } from "./experimentView.tsx"
 import { KeyList } from "./keyList.tsx"
-import { attempt, data, place, readQuestions, readWaiting, showKeys } from "./pageStore.ts"
+import { data, place, showKeys } from "./pageStore.ts"
 import { OperateView } from "./operateView.tsx"
 import { OverviewView } from "./overviewView.tsx"
 import { PlayView } from "./playView.tsx"
@@ -16,6 +16,7 @@ import { RunsView } from "./runsView.tsx"
 import { ScenariosView } from "./scenariosView.tsx"
 import { SideBar } from "./sideBar.tsx"
 import { Toasts } from "./toasts.tsx"
+import { followWaiting } from "./waitingStore.ts"
 
 const titles = {
   overview: "Overview",
@@ -33,12 +34,8 @@ const titles = {
 export const App = () => {
   const { id, screen } = place.value
   useEffect(() => {
-    if (data().isFile) return
-    const read = () => void attempt(screen === "questions" ? readQuestions : readWaiting)
-    read()
-    const timer = setInterval(read, 3_000)
-    return () => clearInterval(timer)
-  }, [screen])
+    if (!data().isFile) followWaiting()
+  }, [])
   useEffect(() => {
     document.title = `${titles[screen]} · kernai`
   }, [screen, id])

@@ -1,8 +1,9 @@
 /** Decisions of a person. Each is sent after a moment in which it can be taken back, or at once when the page is left. */
 
 import { signal } from "@preact/signals"
-import { attempt, data, place, readQuestions, readWaiting } from "./pageStore.ts"
+import { attempt, data, place } from "./pageStore.ts"
 import { type Decision, Refused } from "./source.ts"
+import { readQuestions } from "./waitingStore.ts"
 
 /** The milliseconds in which a decision can be taken back. */
 const moment = 5_000
@@ -41,7 +42,7 @@ const send = async (callId: string): Promise<void> => {
   sent.value = new Map(sent.value).set(callId, "sending")
   const isSent = await attempt(async () => {
     sent.value = new Map(sent.value).set(callId, await answered(one))
-    await (place.value.screen === "questions" ? readQuestions() : readWaiting())
+    if (place.value.screen === "questions") await readQuestions([one.runId])
   })
   if (!isSent) sent.value = new Map([...sent.value].filter(([id]) => id !== callId))
 }

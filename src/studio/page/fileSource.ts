@@ -48,7 +48,7 @@ export const open = async (): Promise<Source> => {
     },
     mediaUrl: (_, id) => media.get(id) ?? "",
     exportUrl: () => "",
-    waitingCount: async () => 0,
+    followWaiting: () => () => undefined,
     waiting: async () => [],
     questions: async () => [],
     answer: none,

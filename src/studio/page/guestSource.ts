@@ -29,7 +29,7 @@ export const guestSource: Source = {
   answer: async (runId: string, decision: Decision) =>
     void (await send(`/data${of(runId)}/answers`, { answers: [decision] })),
   cancel: async (runId) => void (await send(`/data${of(runId)}/cancel`, {})),
-  waitingCount: async () => 0,
+  followWaiting: () => () => undefined,
   scores: async () => [],
   score: async ({ good, runId }) => void (await send(`/data${of(runId)}/score`, { good })),
   follow: (runId, _, onEvent, onLink) => followed(`/data${of(runId)}/events`, onEvent, onLink)

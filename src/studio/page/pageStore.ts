@@ -1,7 +1,6 @@
 /** The state of the page in one place: its address, its data, and actions in progress. */
 
-import { batch, computed, signal } from "@preact/signals"
-import type { WaitingQuestion } from "../internal/studioData.ts"
+import { computed, signal } from "@preact/signals"
 import type { Guest } from "../internal/guestPage.ts"
 import type { Info } from "../internal/studioInfo.ts"
 import { inBrowser } from "./browserStorage.ts"
@@ -105,32 +104,4 @@ export const attempt = async (action: () => Promise<unknown>): Promise<boolean> 
     notice.value = error instanceof Error ? error.message : String(error)
     return false
   }
-}
-
-export const questions = signal<ReadonlyArray<WaitingQuestion>>([])
-/** Whether the questions were read. Until then nobody can say that nothing waits. */
-export const hasQuestions = signal(false)
-
-/** The number of runs that wait for a person. */
-export const waiting = signal(0)
-
-let asked = 0
-
-/** Reads the questions of all runs. An answer that is overtaken by a newer one is dropped. */
-export const readQuestions = async (): Promise<void> => {
-  const turn = ++asked
-  const found = await data().waiting()
-  if (turn !== asked) return
-  batch(() => {
-    questions.value = found
-    hasQuestions.value = true
-    waiting.value = new Set(found.map(({ rootRunId }) => rootRunId)).size
-  })
-}
-
-/** Reads how many runs wait, which costs the server far less than their questions. */
-export const readWaiting = async (): Promise<void> => {
-  const turn = ++asked
-  const count = await data().waitingCount()
-  if (turn === asked) waiting.value = count
 }

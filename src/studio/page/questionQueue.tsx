@@ -3,9 +3,10 @@
 import type { WaitingQuestion } from "../internal/studioData.ts"
 import { made, wordOf } from "./decisions.ts"
 import { ago, sentence } from "./format.ts"
-import { place, questions, setQuery } from "./pageStore.ts"
+import { place, setQuery } from "./pageStore.ts"
 import { agentOf, chosen, select, shown } from "./questionsStore.ts"
 import { StatusShape } from "./status.tsx"
+import { questions } from "./waitingStore.ts"
 
 export const QuestionQueue = () => (
   <div class="queue">

@@ -2,7 +2,8 @@
 
 import { computed, signal } from "@preact/signals"
 import type { WaitingQuestion } from "../internal/studioData.ts"
-import { place, questions } from "./pageStore.ts"
+import { place } from "./pageStore.ts"
+import { questions } from "./waitingStore.ts"
 
 /** The agent that asks. */
 export const agentOf = ({ agents }: WaitingQuestion): string => agents.at(-1) ?? ""

@@ -3,13 +3,14 @@
 import { useLayoutEffect } from "preact/hooks"
 import type { WaitingQuestion } from "../internal/studioData.ts"
 import { made } from "./decisions.ts"
-import { canChange, hasQuestions, questions } from "./pageStore.ts"
+import { canChange } from "./pageStore.ts"
 import { person, setPerson } from "./person.ts"
 import { QuestionDetail } from "./questionDetail.tsx"
 import { QuestionQueue } from "./questionQueue.tsx"
 import { chosen, shown } from "./questionsStore.ts"
 import { Skeleton } from "./skeleton.tsx"
 import { Undo } from "./undo.tsx"
+import { hasQuestions, questions } from "./waitingStore.ts"
 
 export const QuestionsView = () => {
   const question = chosen.value

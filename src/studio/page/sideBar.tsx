@@ -2,9 +2,10 @@
 
 import { counted } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
-import { canChange, data, info, place, showKeys, type Place, waiting } from "./pageStore.ts"
+import { canChange, data, info, place, showKeys, type Place } from "./pageStore.ts"
 import { listAddress } from "./runsStore.ts"
 import { setTheme, theme, themes } from "./theme.ts"
+import { waiting } from "./waitingStore.ts"
 
 interface Item {
   readonly screens: ReadonlyArray<Place["screen"]>

@@ -12,6 +12,7 @@ import type { DataSet, NewRow, NewScore, Score } from "../internal/keptLines.ts"
 import type { MatrixReport } from "../internal/matrixReports.ts"
 import type { ConversationPage } from "../internal/ownChats.ts"
 import type { Overview } from "../internal/studioOverview.ts"
+import type { WaitingChange } from "../internal/waitingFeed.ts"
 import type { WaitingQuestion, ListQuery, Records, RunPage } from "../internal/studioData.ts"
 import { person } from "./person.ts"
 
@@ -69,8 +70,10 @@ export interface Source {
   readonly records: (runId: string, after: number, limit: number) => Promise<Part>
   readonly mediaUrl: (runId: string, mediaId: string) => string
   readonly exportUrl: (runId: string) => string
-  readonly waitingCount: () => Promise<number>
-  readonly waiting: () => Promise<ReadonlyArray<WaitingQuestion>>
+  /** Calls `onChange` for each change of the runs that wait for a person, until the returned function is called. */
+  readonly followWaiting: (onChange: (change: WaitingChange) => void) => () => void
+  /** Returns the questions of runs that wait. */
+  readonly waiting: (runIds: ReadonlyArray<string>) => Promise<ReadonlyArray<WaitingQuestion>>
   readonly questions: (runId: string) => Promise<ReadonlyArray<OpenQuestion>>
   readonly answer: (runId: string, decision: Decision) => Promise<void>
   readonly cancel: (runId: string) => Promise<void>
@@ -194,8 +197,19 @@ export const server: Source = {
   records: (runId, after, limit) => get(`/data${of(runId)}/records?after=${after}&limit=${limit}`),
   mediaUrl: (runId, mediaId) => `${base()}/api${of(runId)}/media/${encodeURIComponent(mediaId)}`,
   exportUrl: (runId) => `${base()}/data${of(runId)}/export`,
-  waitingCount: async () => (await get<{ count: number }>("/data/waiting")).count,
-  waiting: () => get("/data/questions"),
+  followWaiting: (onChange) => {
+    let leave = () => {}
+    const join = () => {
+      leave = followed<WaitingChange>("/data/waiting", onChange, (link) => {
+        if (link !== "closed") return
+        const timer = setTimeout(join, 5_000)
+        leave = () => clearTimeout(timer)
+      })
+    }
+    join()
+    return () => leave()
+  },
+  waiting: (runIds) => get(`/data/questions?${new URLSearchParams(runIds.map((id) => ["run", id])).toString()}`),
   questions: (runId) => get(`/api${of(runId)}/questions`),
   answer: async (runId, decision) => void (await send(`/api${of(runId)}/answers`, { answers: [decision] })),
   cancel: async (runId) => void (await send(`/api${of(runId)}/cancel`, { reason: "stopped in the studio" })),
@@ -242,9 +256,9 @@ const upload = async (
   (await request("POST", `/api${of(runId)}/media`, file, file.type)).json()
 
 /** Reads a stream of events until the returned function is called. */
-export const followed = (
+export const followed = <A = LiveEvent>(
   path: string,
-  onEvent: (event: LiveEvent) => void,
+  onEvent: (event: A) => void,
   onLink: (link: Link) => void = () => undefined
 ): (() => void) => {
   const stream = new EventSource(base() + path)
