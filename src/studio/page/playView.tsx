@@ -13,7 +13,11 @@ import { SkeletonScreen } from "./skeleton.tsx"
 /** The runs that were played, the newest first. They stand in the address. */
 const played = (): ReadonlyArray<string> => place.value.query.get("played")?.split(" ") ?? []
 
-const addPlayed = (runId: string): void => setQuery("played", [runId, ...played()].join(" "))
+/** Adds a run to those that were played, unless the person has left the screen. */
+const addPlayed = (runId: string) => (fork: string) => {
+  const { id, screen } = place.value
+  if (screen === "play" && id === runId) setQuery("played", [fork, ...played()].join(" "))
+}
 
 export const PlayView = ({ runId }: { runId: string }) => {
   const journal = useSignal<Journal | undefined>(undefined)
@@ -42,7 +46,7 @@ export const PlayView = ({ runId }: { runId: string }) => {
       {state === undefined || revision === undefined ? (
         <p class="empty">No turn of this run was prepared.</p>
       ) : (
-        <PlayForm key={revision} shown={state} revision={revision} onPlay={addPlayed} />
+        <PlayForm key={revision} shown={state} revision={revision} onPlay={addPlayed(runId)} />
       )}
       {last !== undefined && <Outcomes runId={runId} before={answer(last) ?? ""} played={played()} />}
     </section>
