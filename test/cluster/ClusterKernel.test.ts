@@ -5,6 +5,8 @@ import { TestClock } from "effect/testing"
 import { Agent, Kernel, KernelError, Policy, Provider, type RunEvent, RunStore } from "kernai"
 import { RunEntity } from "kernai/cluster"
 import { MockProvider } from "kernai/testing"
+import { make as makeKernel } from "../../src/cluster/internal/clusterVerbs.ts"
+import * as Messages from "../../src/cluster/internal/messenger.ts"
 import { client, clerk, clientMachine, entities, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
 
 const headOf = (store: RunStore.RunStoreShape, runId: string) => Effect.map(store.head(runId), Option.getOrThrow)
@@ -80,6 +82,22 @@ describe("ClusterKernel", () => {
       )
       assert.deepInclude({ ...error }, { _tag: "AgentConfigInvalid", path: "options.parts" })
       assert.isTrue(Option.isNone(yield* store.head("r")))
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("waits for a run whose runner replies that it was interrupted", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      yield* runner(store)
+      const messenger = yield* Messages.make
+      const kernel = Context.get(yield* Layer.build(kernelOn(store)), Kernel.Kernel)
+      const interrupted = {
+        ...messenger,
+        ask: (message: RunEntity.Drive) => Effect.andThen(messenger.send(message), Effect.interrupt)
+      }
+      const client = makeKernel({ kernel, store, shared: store, messenger: interrupted })
+      const running = yield* Effect.forkChild(client.run(clerk, "go", { runId: "r" }))
+      assert.strictEqual((yield* soon(running)).text, "paid")
     }).pipe(onOneMachine)
   )
 

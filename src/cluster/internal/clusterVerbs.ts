@@ -117,7 +117,8 @@ const toRest = ({ messenger, store }: Client, runId: string) => {
   // Also answered for a run that waits for a runner with its agent.
   const asked = Effect.andThen(messenger.ask(new Drive({ runId, revision: 1 })), isAtRest).pipe(
     Effect.flatMap((isAtRest) => (isAtRest ? Effect.void : Effect.never)),
-    Effect.catch(() => Effect.never)
+    // A runner that is stopped may reply that it was interrupted. Another one continues the run.
+    Effect.catchCause(() => Effect.never)
   )
   return Effect.asVoid(Effect.raceFirst(asked, waiting))
 }
