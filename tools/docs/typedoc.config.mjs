@@ -50,9 +50,9 @@ export default {
   categoryOrder: [
     ...tasks.map(({ task }) => task),
     "Modules",
-    "Constructors",
     "Running",
     "Chatting",
+    "Constructors",
     "Combinators",
     "Getters",
     "*",
