@@ -4,11 +4,9 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { type Packed, userEnv } from "./packed.ts"
-import { attempt, type Line, run } from "./support.ts"
+import { attempt, freePort, type Line, run } from "./support.ts"
 
 /** A block of the tutorial: a file to write, or commands with what they print. */
 type Step =
@@ -42,15 +40,6 @@ const commands = (block: string): ReadonlyArray<Step> => {
 const fits = (printed: string, documented: string): boolean => {
   const parts = documented.split("…").map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"))
   return new RegExp(`^${parts.join(".*")}$`).test(printed.trim())
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, "127.0.0.1")
-  await once(server, "listening")
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, "close")
-  return port
 }
 
 /** What the walk does not type: a page that stays open, a key, and other tools than the tarball's. */

@@ -7,11 +7,9 @@ import { once } from "node:events"
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { consumer, type Packed } from "./packed.ts"
-import { attempt, type Line, root } from "./support.ts"
+import { attempt, freePort, type Line, root } from "./support.ts"
 
-const port = 8787
-
-const config = (disk: string) => `using Workerd = import "/workerd/workerd.capnp";
+const config = (disk: string, port: number) => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [ (name = "main", worker = .worker), (name = "disk", disk = (path = "${disk}", writable = true)) ],
   sockets = [ (name = "http", address = "127.0.0.1:${port}", http = (), service = "main") ]
@@ -25,13 +23,13 @@ const worker :Workerd.Worker = (
 );
 `
 
-/** Starts workerd, waits until it answers, and ends it after `body`. */
-const inWorkerd = async <A>(place: string, body: () => Promise<A>): Promise<A> => {
+/** Starts workerd, waits until it lists runs, and ends it after `body`. */
+const inWorkerd = async <A>(place: string, runs: string, body: () => Promise<A>): Promise<A> => {
   const child = spawn(join(root, "accept/node_modules/.bin/workerd"), ["serve", "config.capnp"], { cwd: place })
   const ended = once(child, "exit")
   try {
     for (let tries = 0; tries < 100; tries++) {
-      const isUp = await fetch(`http://127.0.0.1:${port}/nobody/runs`).then(
+      const isUp = await fetch(runs).then(
         ({ ok }) => ok,
         () => false
       )
@@ -45,7 +43,6 @@ const inWorkerd = async <A>(place: string, body: () => Promise<A>): Promise<A> =
   }
 }
 
-const runs = `http://127.0.0.1:${port}/acme/runs`
 const post = async (address: string, body: string) => (await fetch(address, { method: "POST", body })).text()
 
 /** Starts a run in one process and approves it in the next. */
@@ -58,9 +55,11 @@ const overRestart = async (packed: Packed): Promise<Omit<Line, "line">> => {
   const options = { bundle: true, format: "esm", platform: "browser", minify: true, target: "es2024" } as const
   const entryPoints = [join(place, "durableObject.ts")]
   await build({ ...options, entryPoints, outfile: bundle, logLevel: "error" })
-  writeFileSync(join(place, "config.capnp"), config(join(place, "disk")))
-  const waits = await inWorkerd(place, () => post(runs, "Refund order 7."))
-  const text = await inWorkerd(place, async () => {
+  const port = await freePort()
+  const runs = `http://127.0.0.1:${port}/acme/runs`
+  writeFileSync(join(place, "config.capnp"), config(join(place, "disk"), port))
+  const waits = await inWorkerd(place, runs, () => post(runs, "Refund order 7."))
+  const text = await inWorkerd(place, runs, async () => {
     const [run]: ReadonlyArray<{ readonly runId: string } | undefined> = JSON.parse(await (await fetch(runs)).text())
     return post(`${runs}/${run?.runId}/approve`, "")
   })

@@ -2,7 +2,9 @@
  * What every part of the acceptance shares: a line, and how to run what proves it.
  */
 import { execFile, spawnSync } from "node:child_process"
+import { once } from "node:events"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { type AddressInfo, createServer } from "node:net"
 import { availableParallelism, tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -148,6 +150,16 @@ export const inFolder = async <A>(body: (folder: string) => Promise<A> | A): Pro
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
+}
+
+/** A port that nobody listens on. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, "close")
+  return port
 }
 
 /** A line that is computed, and fails with what went wrong instead of ending everything. */
