@@ -147,7 +147,7 @@ const ChildRun = ({ child, scope }: { child: ChatRun; scope: Scope }) => {
       <summary>
         <StatusShape status={status} /> <b>{child.agent}</b> {named(status)}{" "}
         <a class="quiet" href={runAddress(child.runId)}>
-          open the run
+          Open the run
         </a>
       </summary>
       <RunBody state={child} scope={scope} />

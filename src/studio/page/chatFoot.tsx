@@ -30,7 +30,7 @@ export const ChatFoot = ({ exchange, onAgain }: { exchange: Exchange; onAgain: (
     )}
     {guest.value === undefined && (
       <a class="quiet" href={runAddress(exchange.runId)}>
-        open the run
+        Open the run
       </a>
     )}
   </p>
