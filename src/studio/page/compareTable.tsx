@@ -13,6 +13,7 @@ export const CompareTable = ({ states }: { states: ReadonlyArray<RunState> }) =>
   const [first] = states
   return (
     <>
+      <h2 class="unseen">{states.length} runs</h2>
       <p>
         <label>
           <input
