@@ -50,7 +50,7 @@ describe("a worker", () => {
         yield* Effect.provide(Kernel.submit(agent, "pay eva", { runId: "r" }), layer)
         yield* Effect.provide(RunWorker.runOnce({ agents: [agent] }), layer)
       }
-      assert.strictEqual(lines[0], "run r stopped,RunPaused: run 'r' is paused: approval_required")
+      assert.strictEqual(lines[0], "run 'r' is paused: approval_required")
       assert.match(lines[1] ?? "", /odd[^]*\n +at /)
     }).pipe(Effect.provide(Logger.layer([logger])))
   })

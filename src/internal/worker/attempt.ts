@@ -171,12 +171,11 @@ export const report = <R>(
           )
       )
 
-/** Logs why a run stopped: a failure as a sentence, a defect with its stack. */
+/** Logs that a run is paused, or why it stopped: a failure as a sentence, a defect with its stack. */
 const logOutcome = (runId: string, exit: Exit.Exit<unknown, TakeUpError>): Effect.Effect<void> => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return Effect.void
-  const why = Option.match(Cause.findErrorOption(exit.cause), {
-    onNone: () => causeText(exit.cause),
-    onSome: (error) => `${tagOf(error)}: ${messageOf(error)}`
-  })
+  const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+  if (failure?._tag === "RunPaused") return Effect.logInfo(logText(failure.message))
+  const why = failure === undefined ? causeText(exit.cause) : `${tagOf(failure)}: ${messageOf(failure)}`
   return Effect.logInfo(`run ${flat(runId)} stopped`, logText(why))
 }
