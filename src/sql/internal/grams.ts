@@ -24,9 +24,9 @@ export interface Slices {
   readonly bits: Uint8Array
 }
 
-/** Creates empty slices for texts of an average length, so many that a text sets about one bit of eight. */
+/** Creates empty slices for texts of an average length, so many that a text sets about one bit of five. */
 export const make = (length: number): Slices => {
-  const count = 2 ** Math.min(sliceBits, Math.max(9, Math.ceil(Math.log2(length * 4))))
+  const count = 2 ** Math.min(sliceBits, Math.max(9, Math.ceil(Math.log2(length * 2))))
   return { count, bits: new Uint8Array(count * sliceBytes) }
 }
 
@@ -34,23 +34,24 @@ export const make = (length: number): Slices => {
 export const add = ({ bits, count }: Slices, place: number, text: string): void => {
   const byte = place >> 3
   const bit = 1 << (place & 7)
-  const set = (slice: number) => {
-    const at = (slice & (count - 1)) * sliceBytes + byte
+  const set = (gram: number) => {
+    const at = (sliceOf(gram) & (count - 1)) * sliceBytes + byte
     bits[at] = (bits[at] ?? 0) | bit
   }
-  let [before, first] = [none, text.charCodeAt(0)]
+  let [first, before] = [text.charCodeAt(0), 0]
   for (let at = 1; at < text.length; at++) {
     const last = text.charCodeAt(at)
-    set(hash(none, first, last))
-    if (before !== none) set(hash(before, first, last))
-    before = first
+    const pair = longer(first, last)
+    set(pair)
+    if (at > 1) set(longer(before, last))
+    before = pair
     first = last
   }
 }
 
 /** Returns slices of words, evenly chosen if they have many. Empty if each word is a single unit. */
 export const slicesOf = (words: ReadonlyArray<string>): ReadonlyArray<number> => {
-  const slices = [...new Set(words.flatMap(gramsOf))]
+  const slices = [...new Set(words.flatMap(gramsOf).map(sliceOf))]
   const step = Math.max(1, Math.ceil(slices.length / mostSlices))
   return slices.filter((_, index) => index % step === 0)
 }
@@ -68,17 +69,12 @@ export const placesIn = (slices: ReadonlyArray<Uint8Array>): ReadonlyArray<numbe
 
 const gramsOf = (word: string): ReadonlyArray<number> => {
   const units = Array.from({ length: word.length }, (_, at) => word.charCodeAt(at))
-  if (units.length === 2) return [hash(none, units[0] ?? 0, units[1] ?? 0)]
-  return units.slice(2).map((unit, at) => hash(units[at] ?? 0, units[at + 1] ?? 0, unit))
+  const pairs = units.slice(1).map((unit, at) => longer(units[at] ?? 0, unit))
+  return pairs.length < 2 ? pairs : units.slice(2).map((unit, at) => longer(pairs[at] ?? 0, unit))
 }
 
-/** The first unit of a gram of two. */
-const none = -1
+/** Returns the number of a gram with one more unit. */
+const longer = (gram: number, unit: number): number => Math.imul(gram, 0x9e3779b1) + unit
 
-/** Returns the slice of a gram: its units, mixed as MurmurHash mixes them. */
-const hash = (first: number, second: number, third: number): number => {
-  const units = Math.imul(first, 0x9e3779b1) + Math.imul(second, 0x7feb352d) + third
-  const half = Math.imul(units ^ (units >>> 16), 0x85ebca6b)
-  const mixed = Math.imul(half ^ (half >>> 13), 0xc2b2ae35)
-  return (mixed ^ (mixed >>> 16)) & (2 ** sliceBits - 1)
-}
+/** Returns the slice of a gram by multiplicative hashing, whose upper bits are mixed best. */
+const sliceOf = (gram: number): number => Math.imul(gram, 0x85ebca6b) >>> (32 - sliceBits)
