@@ -54,9 +54,9 @@ export interface Process {
 }
 
 /**
- * Returns the processes that run stored runs, by name: those with an agent of the target. Each is asked what it has; one that does not answer in three seconds
- * is `silent` (in eight, where the store does not announce changes). An answer counts for ten seconds. Processes that
- * were silent for an hour are removed.
+ * Returns the processes that run stored runs, by name: those with an agent of the target. Each is asked what it has; one
+ * that does not answer in three seconds is `silent` (in eight, where the store does not announce changes). An answer counts
+ * for ten seconds. Processes that were silent for an hour are removed.
  *
  * @category running
  * @since 0.1.0
@@ -144,9 +144,11 @@ const listed = Effect.fnUntraced(function* (notes: Notes): Effect.fn.Return<Read
   const id = isRecent ? call.id : yield* called(notes)
   const until = (isRecent ? call.at : begun) + (notes.changes === undefined ? 8_000 : 3_000)
   for (;;) {
-    const { drains, entries } = yield* Stored.read(notes)
+    const { call, drains, entries } = yield* Stored.read(notes)
     const now = yield* Clock.currentTimeMillis
-    const silent = entries.filter((entry) => entry.call !== id)
+    // Another operator may have called the roll in the meantime.
+    const hasAnswered = (entry: Stored.Entry) => entry.call === id || entry.call === call?.id
+    const silent = entries.filter((entry) => !hasAnswered(entry))
     if (silent.length > 0 && now < until) {
       yield* Effect.sleep("100 millis")
       continue
@@ -155,7 +157,7 @@ const listed = Effect.fnUntraced(function* (notes: Notes): Effect.fn.Return<Read
     for (const { name } of gone) yield* Stored.setEntry(notes, name, undefined)
     return entries
       .filter((entry) => !gone.has(entry))
-      .map((entry) => processOf(entry, drains, entry.call === id))
+      .map((entry) => processOf(entry, drains, !hasAnswered(entry)))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1))
   }
 })
@@ -163,7 +165,7 @@ const listed = Effect.fnUntraced(function* (notes: Notes): Effect.fn.Return<Read
 const processOf = (
   { holds, name, since, ...entry }: Stored.Entry,
   drains: ReadonlyArray<Stored.Drain>,
-  hasAnswered: boolean
+  isSilent: boolean
 ): Process => {
   const agents = entry.agents.map((agent) => {
     const drain = Stored.drainOf(drains, name, agent)
@@ -172,5 +174,5 @@ const processOf = (
   const drained = agents.filter((agent) => "drain" in agent)
   const isDraining = drained.some(({ runs }) => runs > 0)
   const rest = drained.length === agents.length ? "drained" : "running"
-  return { name, state: !hasAnswered ? "silent" : isDraining ? "draining" : rest, since, agents, holds }
+  return { name, state: isSilent ? "silent" : isDraining ? "draining" : rest, since, agents, holds }
 }

@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
 import { Kernel, Processes, RunStore, RunWorker } from "kernai"
+import { setEntry } from "../../src/internal/kernel/storedProcesses.ts"
 import { agent } from "../support/clerk.ts"
 import { foreign, opsOf, process, statusOf } from "../support/worker.ts"
 
@@ -139,6 +140,25 @@ describe("a drained worker", () => {
       assert.deepStrictEqual(yield* states, [["b", "silent", 0]])
       yield* TestClock.adjust("2 hours")
       assert.deepStrictEqual(yield* states, [])
+    })
+  )
+
+  it.effect("is listed while another operator asks for the processes, too", () =>
+    Effect.gen(function* () {
+      const { drain, list, store, worker } = yield* setting
+      yield* worker("a")
+      const dead = { name: "b", since: 0, agents: [{ name: "clerk", runs: 0 }], holds: [], at: 0 }
+      if (store.notes !== undefined) yield* setEntry(store.notes, "b", dead)
+      yield* TestClock.adjust("20 seconds")
+      const listing = yield* Effect.forkChild(list)
+      yield* Effect.yieldNow
+      yield* TestClock.adjust("1 second")
+      yield* drain({ agent: "writer" })
+      const states = (yield* Fiber.join(listing)).map(({ name, state }) => [name, state])
+      assert.deepStrictEqual(states, [
+        ["a", "running"],
+        ["b", "silent"]
+      ])
     })
   )
 
