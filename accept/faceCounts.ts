@@ -44,8 +44,8 @@ const line = (what: string, milliseconds: number, most: number, isRight: boolean
 const lines = (filename: string) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(SqlRunStore.layerSqlite(filename))
-    const { counts, list, spending } = Context.get(context, RunStore.RunStore)
-    if (counts === undefined || spending === undefined) return []
+    const { counts, list, spending, tags } = Context.get(context, RunStore.RunStore)
+    if (counts === undefined || spending === undefined || tags === undefined) return []
     fill(filename, { ...range, runs, swing: 0, agents: names("agent", 5), models: names("vendor/model", 3) })
     const overview = yield* measured(Effect.all([counts(range), spending(range)]))
     const [counted, spent] = overview.last
@@ -53,6 +53,12 @@ const lines = (filename: string) =>
     const priced = spent.reduce((sum, one) => sum + one.runs, 0)
     const page = yield* measured(list({ roots: true, limit: 100 }))
     const failed = yield* measured(list({ roots: true, limit: 100, status: ["failed"], agent: "agent0" }))
+    const ofModel = yield* measured(list({ roots: true, limit: 100, model: "vendor/model1" }))
+    yield* tags.add(
+      "urgent",
+      Array.from({ length: 10_000 }, (_, at) => `filled_${at * 100}`)
+    )
+    const tagged = yield* measured(list({ roots: true, limit: 100, tag: "urgent" }))
     yield* indexed(filename, list)
     const frequent = yield* measured(list({ roots: true, limit: 100, search: "fibers invoice" }))
     const rare = yield* measured(list({ roots: true, limit: 100, search: "invoice 777777" }))
@@ -62,6 +68,8 @@ const lines = (filename: string) =>
       line("the overview of a month", overview.milliseconds, 300, all === runs && priced === runs),
       line("a page of the list", page.milliseconds, 100, page.last.length === 100),
       line("a page of one agent's failed runs", failed.milliseconds, 100, failed.last.length === 100),
+      line("a page of one model's runs", ofModel.milliseconds, 100, ofModel.last.length === 100),
+      line("a page of 10,000 tagged runs", tagged.milliseconds, 100, tagged.last.length === 100),
       line("a search for frequent words", frequent.milliseconds, 200, frequent.last.length === 100),
       line("a search for a rare word", rare.milliseconds, 200, rare.last.length === 1),
       line("a search for half a word", half.milliseconds, 200, half.last.length === 19),

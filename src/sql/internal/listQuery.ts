@@ -4,7 +4,7 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
 import { searchWords, storedStatuses } from "../../store-kit/StoreRules.ts"
 import * as RunCodec from "../../RunCodec.ts"
-import type { RunFilter } from "../../RunStore.ts"
+import type { RunFilter, StatusWord } from "../../RunStore.ts"
 import { nowOf } from "./databaseTime.ts"
 import * as Key from "./key.ts"
 import * as Tables from "./runTables.ts"
@@ -90,8 +90,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
   const where: Array<Fragment> = [sql`format <= ${RunCodec.format}`]
   if (agent !== undefined) where.push(sql`agent = ${Key.make(agent)}`)
   if (caller !== undefined) where.push(sql`caller = ${Key.make(caller)}`)
-  // A run that was resumed keeps the model of its last end until the next one.
-  if (model !== undefined) where.push(sql`model = ${Key.make(model)} AND r.status NOT IN ('running', 'paused')`)
+  if (model !== undefined) where.push(sql`model = ${Key.make(model)}`)
   if (tenant !== undefined) where.push(sql`tenant = ${Key.make(tenant)}`)
   for (const label of labelsOf(filter)) {
     where.push(sql`run IN (SELECT run FROM kernai_labels WHERE label = ${label})`)
@@ -114,9 +113,10 @@ const isWithin = (sql: SqlClient, { from, to }: Key.Range): Fragment =>
   to === undefined ? sql`id >= ${from}` : sql`(id >= ${from} AND id < ${to})`
 
 /** Returns conditions on the status, of which a run meets at most one. */
-const statusesOf = (sql: SqlClient, { order, status: words }: RunFilter): ReadonlyArray<Fragment> => {
+const statusesOf = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> => {
+  const words = wordsOf(filter)
   // Only waiting runs have a deadline, and SQLite would prefer the index of the status.
-  if (words === undefined || (order === "due" && words.includes("waiting"))) return [sql`1 = 1`]
+  if (words === undefined || (filter.order === "due" && words.includes("waiting"))) return [sql`1 = 1`]
   const now = sql.literal(nowOf(sql))
   const leased = {
     queued: sql`expires_at = 0`,
@@ -133,6 +133,15 @@ const statusesOf = (sql: SqlClient, { order, status: words }: RunFilter): Readon
   if (open.length > 0) conditions.push(sql`(r.status = 'running' AND ${sql.or(open)})`)
   return conditions.length === 0 ? [sql`1 = 0`] : conditions
 }
+
+const ended: ReadonlyArray<StatusWord> = ["completed", "failed", "poisoned", "cancelled", "no_answer"]
+
+/**
+ * Returns the statuses that a filter selects. A model selects runs that have ended, since a run that was resumed keeps
+ * the model of its last end until the next one.
+ */
+const wordsOf = ({ model, status }: RunFilter): ReadonlyArray<StatusWord> | undefined =>
+  model === undefined ? status : (status ?? ended).filter((word) => ended.includes(word))
 
 /** Returns the columns that sort a list. */
 const orderOf = (filter: RunFilter, page: Page): string => {

@@ -345,8 +345,8 @@ const spending = ({ text, time }: { readonly text: string; readonly time: string
     WHERE model IS NOT NULL`
 ]
 
-/** The index of the runs of a model, in the order of lists. */
-const models = ["CREATE INDEX kernai_runs_model ON kernai_runs (model, created_at) WHERE model IS NOT NULL"]
+/** The index of the runs of a model by their status, in the order of lists. */
+const models = ["CREATE INDEX kernai_runs_model ON kernai_runs (model, status, created_at) WHERE model IS NOT NULL"]
 
 /**
  * The tables of the search index (see `searchIndex.ts`), and the runs whose texts it lacks: all that are stored, and by
