@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { Drain, Process, Target } from "../../Processes.ts"
-import { ago } from "./format.ts"
+import { ago, sentence } from "./format.ts"
 import { attempt, canChange, data, runAddress } from "./pageStore.ts"
 import type { Processes, RunsOf } from "./source.ts"
 import { StatusChip } from "./status.tsx"
@@ -90,7 +90,7 @@ const Row = ({
   return (
     <tr>
       <td title={means}>
-        <StatusChip status={status}>{state}</StatusChip> <em>{name}</em>
+        <StatusChip status={status}>{sentence(state)}</StatusChip> <em>{name}</em>
       </td>
       <td>{agents.map(({ name, version }) => (version === undefined ? name : `${name} ${version}`)).join(", ")}</td>
       <td class="number">{agents.reduce((sum, { runs }) => sum + runs, 0).toLocaleString("en")}</td>
