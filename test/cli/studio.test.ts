@@ -82,6 +82,32 @@ describe("kernai studio", () => {
     })
   )
 
+  it.live("offers the models of --play-model in the playground, once they can be asked", () =>
+    Effect.gen(function* () {
+      const { url } = yield* studio(["-m", "ollama/llama3.1", "--play-model", "ollama/qwen3"])
+      const info = yield* Effect.promise(async () => {
+        const body = JSON.stringify({ token: new URL(url).hash.slice("#token=".length) })
+        const headers = { "content-type": "application/json" }
+        const entered = await fetch(new URL("/session", url), { method: "POST", headers, body })
+        const cookie = entered.headers.get("set-cookie")?.split(";")[0] ?? ""
+        return (await fetch(new URL("/data/info", url), { headers: { cookie } })).json()
+      })
+      assert.deepInclude(info, { models: ["ollama/qwen3"] })
+      const script = join(yield* folder, "script.json")
+      writeFileSync(script, JSON.stringify(["Welcome."]))
+      const refused = [
+        yield* kernai(["studio", "--script", script, "--play-model", "ollama/qwen3"]),
+        yield* kernai(["studio", "-m", "ollama/llama3.1", "--play-model", "openai/gpt-5"])
+      ]
+      assert.deepStrictEqual(
+        refused.map(({ code }) => code),
+        [2, 2]
+      )
+      assert.include(refused[0]?.error, "--play-model asks models")
+      assert.include(refused[1]?.error, "OPENAI_API_KEY is not set")
+    })
+  )
+
   it("opens pages with the program of the platform", () => {
     assert.deepStrictEqual(
       (["darwin", "linux", "win32"] as const).map((platform) => openerOf(platform, "")[0]),

@@ -1,5 +1,6 @@
 /** The flags of `kernai studio`. */
 
+import { Flag } from "effect/cli"
 import { defaultReports } from "./evalFlags.ts"
 import * as Shared from "./flags.ts"
 
@@ -8,6 +9,11 @@ export const flags = {
   create: Shared.create,
   ...Shared.agent,
   agentName: Shared.agentName,
+  playModel: Shared.text(
+    "play-model",
+    "model",
+    "Offer this model in the playground, too: <provider>/<model>; repeatable, with --model or --agent"
+  ).pipe(Flag.atLeast(0)),
   scenarios: Shared.optionalText(
     "scenarios",
     "folder",

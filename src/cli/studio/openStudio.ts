@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as CliAgent from "../cliAgent.ts"
 import type { StudioFlags } from "../commands/studioFlags.ts"
 import * as Recordings from "../demo/recordings.ts"
+import * as Models from "../models.ts"
 import { replay } from "../replayModel.ts"
 import { usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
@@ -26,12 +27,16 @@ export const open = Effect.fnUntraced(function* (input: StudioFlags) {
   if (endUser && (!isRunning || readOnly)) {
     return yield* usage("--end-user serves a chat: it needs --model, --agent or --script, and cannot be read-only")
   }
+  if (input.playModel.length > 0 && (settings.script !== undefined || !isRunning)) {
+    return yield* usage("--play-model asks models: it needs --model or --agent, without --script")
+  }
+  const played = yield* Effect.forEach(input.playModel, (name) => Models.resolve(name))
   const usual: CliAgent.Usual = isRunning ? { names: input.agentName } : { unused: "" }
   const { agents, services } = yield* prepare(settings, store, usual)
   const prepared = { agents: isRunning ? agents : [], services }
   const url = yield* endUser
     ? serveChat(input.port, prepared, evaluations)
-    : serveStudio(input.port, prepared, { evaluations, readOnly, scenarios })
+    : serveStudio(input.port, prepared, { evaluations, readOnly, scenarios, models: played.map(({ model }) => model) })
   screen.out(`${input.json ? Text.json({ url }) : url}\n`)
   if (input.open) yield* openBrowser(url)
   if (input.store === undefined && !endUser) yield* Effect.forkScoped(play(store))
