@@ -80,6 +80,26 @@ describe("a program", () => {
       }).pipe(Effect.provide(kernel()))
   )
 
+  it.effect("writes no text but its result", () =>
+    Effect.gen(function* () {
+      const { add } = adder()
+      const once = Program.make("once", { skills: [add], run: () => Effect.map(Program.call(add, { to: 1 }), String) })
+      const events = yield* Stream.runCollect(Kernel.stream(once, "go", { runId: "run" }))
+      assert.deepStrictEqual(
+        [...events].flatMap((event) => (event.type === "text_chunk" ? [event.text] : [])),
+        ["2"]
+      )
+      const { turns } = yield* stored("run")
+      assert.deepStrictEqual(turns[0]?.message?.content[0], {
+        type: "thinking",
+        content: "",
+        redacted: false,
+        origin: { provider: "program", model: "once" },
+        signature: { version: 1, seed: "run" }
+      })
+    }).pipe(Effect.provide(kernel()))
+  )
+
   it.effect("makes the calls that are pending together in one reply, and they run at once", () =>
     Effect.gen(function* () {
       const wait = Skill.make("wait", {

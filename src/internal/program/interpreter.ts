@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { type ProgramError, ProgramFailed } from "../../KernelError.ts"
+import type { JsonObject } from "../../kit/json.ts"
 import type { ProviderShape } from "../../Provider.ts"
 import type { Message } from "../../Message.ts"
 import type { Turn } from "../../RunModel.ts"
@@ -64,7 +65,7 @@ export class Interpreter implements ProviderShape<ProgramError> {
       if (Exit.isExit(reply)) return yield* this.#answer(reply)
       const calls = callParts(run.state.currentTurn?.turnId ?? "", reply)
       const facts = { ...(isFirst ? session.start : {}), ...linesOf(reply) }
-      return Object.keys(facts).length === 0 ? calls : [...textParts(JSON.stringify(facts)), ...calls]
+      return Object.keys(facts).length === 0 ? calls : [kept(facts), ...calls]
     })
   }
 
@@ -72,7 +73,7 @@ export class Interpreter implements ProviderShape<ProgramError> {
     const { history, input, runId } = run.state
     const known = this.#sessions.get(runId)
     if (known !== undefined) return known
-    const recorded = recordedStart(textOf(firstTurnOf(run)?.message))
+    const recorded = recordedStart(keptIn(firstTurnOf(run)?.message))
     const start = Option.getOrElse(recorded, () => ({ version: this.#version, seed: runId }))
     const session = new Session(this.#program, start, turnsBefore(run), this.#body(input[history]))
     this.#sessions.set(runId, session)
@@ -102,9 +103,7 @@ const readable = Effect.flatMap(CurrentRun, (run) =>
 )
 
 /** Reads the first reply of a program. */
-const recordedStart = Schema.decodeUnknownOption(
-  Schema.fromJsonString(Schema.Struct({ version: Schema.Int, seed: Schema.String }))
-)
+const recordedStart = Schema.decodeUnknownOption(Schema.Struct({ version: Schema.Int, seed: Schema.String }))
 
 /** Returns the number of turns before the program, which another agent may have handed its conversation to. */
 const turnsBefore = ({ state: { handoff } }: ReadableRun): number => (handoff?.turn ?? 1) - 1
@@ -115,12 +114,16 @@ const firstTurnOf = (run: ReadableRun): Turn | undefined => {
   return turn?.message === undefined ? undefined : turn
 }
 
-const textOf = (message: Message | undefined): string => {
+/** Returns what a reply keeps for the program. */
+const keptIn = (message: Message | undefined): unknown => {
   const [first] = message?.content ?? []
-  return first?.type === "text" ? first.text : ""
+  return first?.type === "thinking" ? first.signature : undefined
 }
 
 type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
+
+/** Keeps facts in the reply as a vendor keeps its signature: stored with the turn, and shown to nobody. */
+const kept = (facts: JsonObject): StreamPart => ({ type: "reasoning-end", id: "0", metadata: { program: facts } })
 
 const textParts = (value: string): Parts => [
   { type: "text-start", id: "0" },
@@ -137,7 +140,7 @@ const callParts = (turnId: string, calls: ReadonlyArray<Asked>): Parts =>
   )
 
 /** Returns the lines of the calls, for people who look at the program. */
-const linesOf = (calls: ReadonlyArray<Asked>): { readonly lines?: ReadonlyArray<number | null> } =>
+const linesOf = (calls: ReadonlyArray<Asked>): JsonObject =>
   calls.some(({ line }) => line !== undefined) ? { lines: calls.map(({ line }) => line ?? null) } : {}
 
 /** The usage of a reply that no model wrote. */

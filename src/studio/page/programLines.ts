@@ -42,9 +42,15 @@ const fieldsIn = (message: Turn["message"]): Record<string, unknown> => {
   }
 }
 
+/** Returns the lines of the calls of a reply, in their order. */
+const linesIn = (message: Turn["message"]): ReadonlyArray<unknown> => {
+  const [first] = message?.content ?? []
+  const kept = first?.type === "thinking" && isRecord(first.signature) ? first.signature["lines"] : undefined
+  return Array.isArray(kept) ? kept : []
+}
+
 const madeIn = ({ completed, inFlight, message, pending }: Turn): ReadonlyArray<readonly [number, MadeCall]> => {
-  const { lines: known } = fieldsIn(message)
-  const lines: ReadonlyArray<unknown> = Array.isArray(known) ? known : []
+  const lines = linesIn(message)
   const uses = message?.content.flatMap((part) => (part.type === "tool_use" ? [part.callId] : [])) ?? []
   return [...completed, ...inFlight, ...pending].map((call) => {
     const result = completed.find(({ callId }) => callId === call.callId)
