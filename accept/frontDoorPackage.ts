@@ -88,7 +88,9 @@ const checked = async (name: string, tarball: string): Promise<ReadonlyArray<Lin
   return [
     await attempt(`publint finds nothing in the tarball of ${name}`, () => {
       const ran = tool("publint", "run", tarball, "--strict")
-      return { pass: ran.status === 0 && !/warning|suggestion/i.test(ran.stdout), figure: tail(ran) }
+      // `browser` leaves out a module of another package, which `exports` cannot do.
+      const found = ran.stdout.split("\n").filter((text) => /^\d+\. /.test(text) && !text.includes("pkg.browser"))
+      return { pass: ran.status === 0 && found.length === 0, figure: found.join(" ") || tail(ran) }
     }),
     await attempt(`attw resolves every entry of the tarball of ${name}, as modules`, () => {
       const ran = tool("attw", tarball, "--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji")

@@ -136,7 +136,7 @@ export const make = (status: ReadonlyArray<StatusWord>, polling: Polling): Pages
 export const late = Effect.fnUntraced(function* (
   { consider, list, size = 100 }: Pick<Polling, "consider" | "list" | "size">,
   /** Milliseconds for which a question may be late before its run is considered. */
-  grace = 0
+  grace: number = 0
 ): Effect.fn.Return<{ readonly next: number; readonly isWhole: boolean }> {
   let next = Infinity
   let isWhole = true

@@ -20,6 +20,9 @@ const { links } = await check({
   serverRoot: site,
   recurse: true,
   checkFragments: true,
+  // On a busy machine a page of the site may come late.
+  timeout: 60_000,
+  retryErrors: true,
   // Whether other sites answer says nothing about these pages.
   linksToSkip: async (url) => !/^http:\/\/(?:localhost|127\.0\.0\.1)[:/]/.test(url)
 })
