@@ -102,10 +102,9 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
   if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
   if (unleased === true) where.push(sql`(expires_at IS NULL OR expires_at <= ${sql.literal(nowOf(sql))})`)
   const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
-  for (const word of searchWords(search)) {
-    const found = sql`${sql.literal(position)}(kernai_words.body, ${word}) > 0`
-    where.push(sql`EXISTS (SELECT 1 FROM kernai_words WHERE kernai_words.run = r.run AND ${found})`)
-  }
+  const found = searchWords(search).map((word) => sql`${sql.literal(position)}(w.body, ${word}) > 0`)
+  // PostgreSQL would turn EXISTS into a join that compares all texts.
+  if (found.length > 0) where.push(sql`(SELECT ${sql.and(found)} FROM kernai_words AS w WHERE w.run = r.run)`)
   return where
 }
 
