@@ -105,6 +105,25 @@ const suite = <E>(name: string, place: Effect.Effect<Place, E, Scope.Scope>) =>
     )
 
     it.live(
+      "finds a run whose block is removed while another block is written",
+      () =>
+        Effect.gen(function* () {
+          const { sql, store } = yield* place
+          yield* fill({ sql, store }, { 5: "a parcel from köln" })
+          // As after a migration, with a block that has run 5.
+          yield* sql`UPDATE kernai_unindexed SET change = 0`
+          const [row] = yield* sql<{ readonly run: number }>`
+            DELETE FROM kernai_unindexed WHERE run = (SELECT run FROM kernai_runs WHERE id = 'run5') RETURNING run`
+          yield* store.list({ search: "nowhere", limit: 1 })
+          for (let times = 0; times < 10; times++) yield* Effect.yieldNow
+          yield* sql`INSERT INTO kernai_unindexed (run, change) VALUES (${row?.run}, 0)`
+          while ((yield* rowsOf(sql, "kernai_unindexed")) >= Grams.blockSize) yield* Effect.sleep("5 millis")
+          assert.deepStrictEqual(yield* found(store, { search: "parcel" }), ["run5"])
+        }),
+      60_000
+    )
+
+    it.live(
       "removes the index of removed runs, whichever version removed them, and indexes the others of their block again",
       () =>
         Effect.gen(function* () {

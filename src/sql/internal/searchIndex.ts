@@ -119,7 +119,7 @@ const addBlock = Effect.fnUntraced(function* (sql: SqlClient): Effect.fn.Return<
   return yield* store(sql, texts, slices)
 })
 
-/** Stores a block. Texts that changed in the meantime stay unindexed. */
+/** Stores a block. Texts that changed or were marked in the meantime stay unindexed. */
 const store = (
   sql: SqlClient,
   texts: Arr.NonEmptyReadonlyArray<Unindexed>,
@@ -127,15 +127,12 @@ const store = (
 ): Effect.Effect<boolean, SqlError> =>
   Effect.gen(function* () {
     const [first, last] = [texts[0].run, Arr.lastNonEmpty(texts).run]
+    const [indexed, changes] = [texts.map(({ run }) => run), texts.map(({ change }) => change)]
     const done = yield* sql`
       DELETE FROM kernai_unindexed
-      WHERE run BETWEEN ${first} AND ${last} AND change IN (${numbers(
-        sql,
-        texts.map(({ change }) => change)
-      )})
-      RETURNING run`
+      WHERE run IN (${numbers(sql, indexed)}) AND change IN (${numbers(sql, changes)}) RETURNING run`
     if (done.length === 0) return false
-    const runs = new Uint8Array(Uint32Array.from(texts, ({ run }) => run).buffer)
+    const runs = new Uint8Array(Uint32Array.from(indexed).buffer)
     const blocks = yield* sql<{ readonly block: number }>`
       INSERT INTO kernai_search_blocks ${sql.insert({ first_run: first, last_run: last, slices: count, runs })}
       RETURNING block`
