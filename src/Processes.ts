@@ -154,7 +154,7 @@ const listed = Effect.fnUntraced(function* (notes: Notes): Effect.fn.Return<Read
       continue
     }
     const gone = new Set(silent.filter(({ at }) => now - at > 3_600_000))
-    for (const { name } of gone) yield* Stored.setEntry(notes, name, undefined)
+    for (const { name } of gone) yield* Stored.remove(notes, name)
     return entries
       .filter((entry) => !gone.has(entry))
       .map((entry) => processOf(entry, drains, !hasAnswered(entry)))

@@ -121,6 +121,7 @@ describe("a drained worker", () => {
       const ending = yield* worker("a")
       yield* drain({ process: "a" })
       assert.deepStrictEqual(yield* drains, [{ process: "a", at: 2_000, by: "ada", reason: "rollout" }])
+      yield* drain({ process: "a", agent: "clerk" })
       yield* Fiber.interrupt(ending)
       assert.deepStrictEqual(yield* drains, [])
       assert.deepStrictEqual(yield* states, [])
@@ -138,8 +139,30 @@ describe("a drained worker", () => {
       isDead = true
       yield* Fiber.interrupt(died)
       assert.deepStrictEqual(yield* states, [["b", "silent", 0]])
+      yield* drain({ process: "b" })
       yield* TestClock.adjust("2 hours")
       assert.deepStrictEqual(yield* states, [])
+      assert.deepStrictEqual(yield* drains, [])
+    })
+  )
+
+  it.effect("takes runs when it starts again under the name of one that died while it was drained", () =>
+    Effect.gen(function* () {
+      const { drain, states, store, worker } = yield* setting
+      const { notes } = store
+      const died = yield* worker("a")
+      yield* drain({ process: "a" })
+      yield* drain({ agent: "writer" })
+      const left = (yield* notes?.list("") ?? Effect.succeed([])).filter(({ key }) => !key.includes("call"))
+      yield* Fiber.interrupt(died)
+      for (const { key, text } of left) yield* notes?.set(key, text) ?? Effect.void
+      yield* worker("a")
+      assert.deepStrictEqual(yield* states, [["a", "running", 0]])
+      const drains = yield* Effect.provideService(Processes.drains, RunStore.RunStore, store)
+      assert.deepStrictEqual(
+        drains.map(({ agent }) => agent),
+        ["writer"]
+      )
     })
   )
 
@@ -148,7 +171,7 @@ describe("a drained worker", () => {
       const { drain, list, store, worker } = yield* setting
       yield* worker("a")
       const dead = { name: "b", since: 0, agents: [{ name: "clerk", runs: 0 }], holds: [], at: 0 }
-      if (store.notes !== undefined) yield* setEntry(store.notes, "b", dead)
+      if (store.notes !== undefined) yield* setEntry(store.notes, dead)
       yield* TestClock.adjust("20 seconds")
       const listing = yield* Effect.forkChild(list)
       yield* Effect.yieldNow

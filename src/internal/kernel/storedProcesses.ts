@@ -86,9 +86,16 @@ const readDrain = lazily(() => Schema.decodeUnknownResult(Schema.fromJsonString(
 
 const readCall = lazily(() => Schema.decodeUnknownResult(Schema.fromJsonString(call())))
 
-/** Stores the entry of a process, or removes it. */
-export const setEntry = (notes: Notes, name: string, entry: Entry | undefined): Effect.Effect<void, StoreError> =>
-  set(notes, entries, [name], entry)
+/** Stores the entry of a process. */
+export const setEntry = (notes: Notes, entry: Entry): Effect.Effect<void, StoreError> =>
+  set(notes, entries, [entry.name], entry)
+
+/** Removes the entry of a process that ended, and the drains of this process. */
+export const remove = Effect.fnUntraced(function* (notes: Notes, name: string): Effect.fn.Return<void, StoreError> {
+  yield* set(notes, entries, [name], undefined)
+  const { drains } = yield* read(notes)
+  for (const drain of drains) if (drain.process === name) yield* setDrain(notes, drain, undefined)
+})
 
 /** Stores a drain, or ends one. */
 export const setDrain = (

@@ -102,7 +102,7 @@ const register = Effect.fnUntraced(function* (
       ...(call === undefined ? {} : { call }),
       at: yield* Clock.currentTimeMillis
     }
-    yield* timed(Stored.setEntry(notes, name, entry))
+    yield* timed(Stored.setEntry(notes, entry))
   }).pipe(Semaphore.makeUnsafe(1).withPermits(1))
   let isListed = false
   const read = Effect.gen(function* () {
@@ -124,6 +124,8 @@ const register = Effect.fnUntraced(function* (
   })
   const often = notes.changes === undefined ? "5 seconds" : "1 second"
   const report = Effect.andThen(taken(emptied), Effect.catchCause(write, notRead))
+  // One that crashed has not left.
+  yield* leave(notes, name)
   yield* Effect.addFinalizer(() => leave(notes, name))
   yield* Effect.forkScoped(RestingPolls.repeat({ poll, often }, notes.changes), { startImmediately: true })
   yield* Effect.forkScoped(Effect.forever(report))
@@ -146,14 +148,9 @@ const taken = (latch: Latch.Latch): Effect.Effect<void> =>
 
 const notRead = logIgnored("a process could not find out whether it is drained")
 
-/** Removes the entry of a process that ends, and a drain of this process alone. */
-const leave = (notes: Notes, name: string): Effect.Effect<void> => {
-  const left = Effect.andThen(
-    Stored.setEntry(notes, name, undefined),
-    Stored.setDrain(notes, { process: name }, undefined)
-  )
-  return inTime(Effect.ignore(left), "1 second", () => Effect.void)
-}
+/** Removes what the store has of a process with this name. Its drains end with it. */
+const leave = (notes: Notes, name: string): Effect.Effect<void> =>
+  inTime(Effect.ignore(Stored.remove(notes, name)), "1 second", () => Effect.void)
 
 /** How many of its runs a process names. */
 const mostHolds = 20
