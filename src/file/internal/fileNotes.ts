@@ -45,10 +45,15 @@ export const make = (files: FileSystem.FileSystem, directory: string): Notes => 
   }
 }
 
-/** Waits until a folder changes. Where it cannot be watched, and before its first note, it is looked at in a while. */
+/**
+ * Waits until a note is in place, or removed. Where the folder cannot be watched, as before its first note, it is read
+ * after a while, soon enough for a process to answer a roll call.
+ */
 const nextChange = (files: FileSystem.FileSystem, path: string): Effect.Effect<void> =>
-  Stream.runHead(files.watch(path)).pipe(
-    Effect.catch(() => Effect.sleep("5 seconds")),
+  files.watch(path).pipe(
+    Stream.filter((event) => event.path.endsWith(".json")),
+    Stream.runHead,
+    Effect.catch(() => Effect.sleep("2 seconds")),
     Effect.asVoid
   )
 
