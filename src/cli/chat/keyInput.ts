@@ -28,14 +28,14 @@ export const from = (terminal: Terminal): Keys => {
   const onData = (data: Buffer | string) =>
     void keys.write(translate(typeof data === "string" ? data : decoder.write(data)))
   const onEnd = () => void keys.end()
-  terminal.on("data", onData).on("end", onEnd)
-  // A terminal that is gone is reported by readline.
-  terminal.on("error", (error) => keys.emit("error", error))
+  // Readline reports a terminal that is gone.
+  const onError = (error: Error) => void keys.emit("error", error)
+  terminal.on("data", onData).on("end", onEnd).on("error", onError)
   const setRawMode = (isRaw: boolean) => terminal.setRawMode?.(isRaw)
   return {
     stream: Object.assign(keys, { setRawMode }),
     end: () => {
-      terminal.off("data", onData).off("end", onEnd)
+      terminal.off("data", onData).off("end", onEnd).off("error", onError)
       terminal.pause()
     }
   }

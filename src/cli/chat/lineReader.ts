@@ -78,10 +78,11 @@ export const fromTerminal = (
       })
       return { keys, reader, display }
     }),
-    ({ keys, reader }) =>
+    ({ display, keys, reader }) =>
       Effect.sync(() => {
         output.write(KeyInput.pasteMarks.off)
         reader.close()
+        display.release()
         keys.end()
       })
   ).pipe(Effect.map(({ display, reader }) => readerOf(reader, display, output, history)))

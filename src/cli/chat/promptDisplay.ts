@@ -10,11 +10,17 @@ type Terminal = NodeJS.WritableStream & { readonly columns?: number; readonly ro
 export class PromptDisplay extends Writable {
   isShown = false
   readonly #terminal: Terminal
+  readonly #onResize = () => void this.emit("resize")
 
   constructor(terminal: Terminal) {
     super({ decodeStrings: false })
     this.#terminal = terminal
-    terminal.on("resize", () => this.emit("resize"))
+    terminal.on("resize", this.#onResize)
+  }
+
+  /** Leaves the terminal to others. */
+  release(): void {
+    this.#terminal.off("resize", this.#onResize)
   }
 
   /** Undefined for an endless line: readline counts no rows while nothing is shown. */

@@ -70,6 +70,17 @@ describe("lines from a terminal", () => {
     })
   )
 
+  it.live("leave no listener on the terminal when the chat ends", () =>
+    Effect.gen(function* () {
+      const [input, output] = [new PassThrough(), new PassThrough()]
+      const listeners = () =>
+        [input, output].map((stream) => stream.eventNames().map((name) => [name, stream.listenerCount(name)]))
+      const before = listeners()
+      yield* Effect.scoped(LineReader.fromTerminal(input, output))
+      assert.deepStrictEqual(listeners(), before)
+    })
+  )
+
   it.live("typed during an answer appear at the next prompt, and not in the answer", () =>
     Effect.gen(function* () {
       const input = new PassThrough()
