@@ -4,11 +4,14 @@
 
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { jsonObject, plain } from "../kit/json.ts"
 import { type KernelError, RunCancelled } from "../KernelError.ts"
 import type { RunEvent } from "../RunEvent.ts"
 import type { RunResult } from "../RunState.ts"
+import { RunStore } from "../RunStore.ts"
+import { waitReason } from "../studio/FailureCause.ts"
 import { drawingOfScreen } from "./answerDrawing.ts"
 import { asFailure, Codes, CommandFailed, failed } from "./exit.ts"
 import { whole } from "./plainDrawing.ts"
@@ -38,7 +41,7 @@ export interface Options {
 export const follow = <R>(
   events: Stream.Stream<RunEvent, KernelError, R>,
   options: Options
-): Effect.Effect<RunResult<unknown>, CommandFailed, R | Screen> =>
+): Effect.Effect<RunResult<unknown>, CommandFailed, R | RunStore | Screen> =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const { form } = options
@@ -84,29 +87,42 @@ const watch = <R>(events: Stream.Stream<RunEvent, KernelError, R>, view: View, {
     const screen = yield* Screen
     let end: RunEvent | undefined
     let started: string | undefined
-    const hint = Effect.suspend(() => resumeHint(started, store))
+    let followed: string | undefined
     yield* Stream.runForEach(events, (event) =>
       Effect.sync(() => {
+        if (event.depth === 0) followed = event.runId
         if (event.depth === 0 && event.type === "run_started") started = event.runId
         if (event.depth === 0 && ends.has(event.type)) end = event
         view.show(event)
       })
     ).pipe(
       Effect.ensuring(Effect.sync(view.end)),
-      Effect.catch((error) => Effect.flatMap(hint, (hint) => Effect.fail(withHint(asFailure(error), hint)))),
-      Effect.onInterrupt(() =>
-        Effect.map(hint, (hint) => {
-          if (hint !== undefined && form === "text") screen.progress(`continue it: ${hint}\n`)
+      Effect.catch((error) =>
+        Effect.flatMap(resumeHint(started, store), (hint) => Effect.fail(withHint(asFailure(error), hint)))
+      ),
+      Effect.onInterrupt(() => {
+        if (followed === undefined || store === undefined) return Effect.void
+        const hinted = Effect.map(resumeHint(followed, store), (hint) => {
+          if (form === "text") screen.progress(`continue it: ${hint}\n`)
         })
-      )
+        return Effect.andThen(Effect.ignore(markInterrupted(followed)), hinted)
+      })
     )
     if (end?.type === "run_completed" && end.result !== undefined) return end.result
-    if (end?.type === "paused") return yield* waiting(end.runId, end.reason, store)
+    if (end?.type === "paused") return yield* waiting(end, store)
     if (end?.type === "run_cancelled") return yield* asFailure(new RunCancelled(end))
     return yield* failed("the run ended without an answer")
   })
 
 const ends: ReadonlySet<RunEvent["type"]> = new Set<RunEvent["type"]>(["run_completed", "paused", "run_cancelled"])
+
+/** Leaves an expired lease on a run that no process runs any more, so that its status is `interrupted`. */
+const markInterrupted = Effect.fnUntraced(function* (runId: string) {
+  const runs = yield* RunStore
+  const head = Option.getOrUndefined(yield* runs.head(runId))
+  if (head === undefined || head.lease !== undefined || head.status.type !== "running") return
+  yield* runs.acquire(runId, { workerId: "cli", lease: "1 millis", seen: head })
+})
 
 /** Returns the command that continues a stored run that was started here. */
 const resumeHint = (runId: string | undefined, store: string | undefined): Effect.Effect<string | undefined> =>
@@ -115,11 +131,15 @@ const resumeHint = (runId: string | undefined, store: string | undefined): Effec
 const withHint = ({ code, reason, tag }: CommandFailed, hint: string | undefined): CommandFailed =>
   new CommandFailed({ code, reason, ...(tag === undefined ? {} : { tag }), ...(hint === undefined ? {} : { hint }) })
 
-const waiting = Effect.fnUntraced(function* (runId: string, reason: string, store: string | undefined) {
+const waiting = Effect.fnUntraced(function* (
+  event: Extract<RunEvent, { readonly type: "paused" }>,
+  store: string | undefined
+) {
+  const { reason, runId } = event
   const verb = reason === "approval_required" || reason === "approval_not_run" ? "approve" : "resume"
   return yield* new CommandFailed({
     code: Codes.paused,
-    reason: `the run ${runId} waits for a person: ${reason}`,
+    reason: `the run ${runId} waits for a person: ${Text.excerpt(waitReason(event), 200)}`,
     tag: "RunPaused",
     ...(store === undefined ? {} : { hint: yield* command(["runs", verb, runId], store) })
   })

@@ -7,6 +7,7 @@ import type { Block } from "../Block.ts"
 import * as Media from "../Media.ts"
 import type { RunEvent, TaskRef } from "../RunEvent.ts"
 import type { LeftOut, Outcome } from "../RunModel.ts"
+import { waitReason } from "../studio/FailureCause.ts"
 import * as Text from "./terminalText.ts"
 
 /** Writes a line for each shown event of a run and its tasks. */
@@ -170,7 +171,7 @@ const noteOf = (event: RunEvent): string | undefined => {
     case "model_restarted":
       return `asking again, attempt ${event.attempt}`
     case "paused":
-      return `paused: ${event.reason}`
+      return `paused: ${waitReason(event)}`
     case "block_unclosed":
       return `the block ${event.blockType} was never closed (${event.finishReason})`
     case "blocks_parsed":

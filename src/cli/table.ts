@@ -1,5 +1,5 @@
 /**
- * Tables that fit the terminal. Without enough room the least important columns are left out, and long cells are cut
+ * Tables that fit the terminal. A column without any text is left out. Without enough room the least important columns are left out, and long cells are cut
  * with `…`. A narrow terminal gets a card for each row.
  */
 
@@ -22,7 +22,9 @@ const narrow = 60
 
 /** Draws rows, with their columns in this order. */
 export const table = <A>(columns: ReadonlyArray<Column<A>>, rows: ReadonlyArray<A>, look: Text.Look): string => {
-  const lists = columns.map((column) => listOf(column, rows, look))
+  const lists = columns
+    .map((column) => listOf(column, rows, look))
+    .filter(({ texts }) => rows.length === 0 || texts.some((text) => text !== ""))
   return look.columns < narrow ? cards(lists, rows.length, look) : grid(lists, rows.length, look)
 }
 

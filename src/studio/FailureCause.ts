@@ -6,6 +6,7 @@
  */
 
 import type { CallError } from "../Call.ts"
+import { type Json, jsonObject } from "../kit/json.ts"
 import type { ErrorInfo, RunState, Turn } from "../RunModel.ts"
 import { statusOf } from "../store-kit/StoreRules.ts"
 
@@ -183,6 +184,23 @@ export const ofDamage = (message: string): FailureCause => ({
   fix: "Restore the store from a backup, or fork the run at the last revision that can be read.",
   action: "fork"
 })
+
+/**
+ * Returns in words what a run waits for: `approval of send_mail`. Other reasons, such as those of hooks, stay as they
+ * are.
+ *
+ * @category reading
+ * @since 0.1.0
+ */
+export const waitReason = ({ metadata, reason }: { readonly reason: string; readonly metadata?: Json }): string => {
+  if (reason !== "approval_required" && reason !== "approval_not_run") return reason
+  const { questions } = jsonObject(metadata)
+  const names = (Array.isArray(questions) ? questions : [])
+    .map((question) => jsonObject(question)["name"])
+    .filter((name) => typeof name === "string")
+  const approval = names.length === 0 ? "an approval" : `approval of ${[...new Set(names)].join(", ")}`
+  return reason === "approval_required" ? approval : `${approval}, since an approved call could not run`
+}
 
 type Entry = readonly [name: FailureName, part: string, fix: string, action: FailureAction]
 

@@ -76,7 +76,9 @@ export const linesOf = (rootId: string, runs: ReadonlyMap<string, Known>): Reado
     if (known === undefined || drawn.has(runId)) return
     drawn.add(runId)
     lines.push({ ...runNode(known, level), errors: call?.errors ?? 0, runId })
-    for (const node of nodesOf(known.records, known.upTo)) {
+    const { records, upTo, line } = known
+    const interruptedAt = line.status.type === "interrupted" && upTo === Infinity ? line.updatedAt : undefined
+    for (const node of nodesOf(records, upTo, interruptedAt)) {
       const { childRunId } = node
       if (childRunId !== undefined && runs.has(childRunId)) draw(childRunId, level + node.level, node)
       else lines.push({ ...node, level: level + node.level, runId })
@@ -178,14 +180,20 @@ const placeIn = (points: ReadonlyArray<readonly [at: number, x: number]>, at: nu
   return end === start ? x : x + ((Math.min(Math.max(at, start), end) - start) / (end - start)) * (y - x)
 }
 
-/** Returns the turns and calls up to a revision. */
-const nodesOf = (records: ReadonlyArray<RunRecord>, upTo: number): ReadonlyArray<Node> => {
+/** Returns the turns and calls up to a revision. An interrupted run ends what is open in them. */
+const nodesOf = (
+  records: ReadonlyArray<RunRecord>,
+  upTo: number,
+  interruptedAt: number | undefined
+): ReadonlyArray<Node> => {
   const tree = new Tree()
   for (const { createdAt, delta, events, revision } of records) {
     if (revision > upTo) break
+    if (delta.resumed === true) tree.resume()
     for (const id of delta.launched ?? []) tree.launch(id, createdAt)
     for (const event of events) tree.add(event, event.at, revision)
   }
+  if (interruptedAt !== undefined) tree.interrupt(interruptedAt)
   return tree.nodes
 }
 
@@ -216,6 +224,9 @@ class Tree {
       case "tool_calls_started":
         for (const { answer, callId } of event.questions ?? []) this.#ask(callId, answer === undefined, at)
         break
+      case "paused":
+        if (turn?.status === "running") turn.status = "waiting"
+        break
       case "tool_call_completed":
         this.#finish(event.callId, event.result, at, revision)
         break
@@ -229,11 +240,20 @@ class Tree {
     }
   }
 
+  resume(): void {
+    if (this.#turn?.status === "waiting") this.#turn.status = "running"
+  }
+
   launch(callId: string, at: number): void {
     const call = this.#calls.get(callId)
     setStatus(call, "running")
     close(call, at)
     call?.bars.push({ kind: "skill", from: at })
+  }
+
+  interrupt(at: number): void {
+    if (this.#turn?.status === "running") this.#end("interrupted", at)
+    for (const call of this.#calls.values()) if (call.status === "running") call.status = "interrupted"
   }
 
   #call(call: Call, revision: number): void {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { Kernel } from "kernai"
+import { Kernel, RunStore } from "kernai"
 import { Scenario } from "kernai/testing"
 import { follow } from "../../src/cli/followRun.ts"
 import { final } from "../support/blocks.ts"
@@ -43,6 +43,21 @@ describe("a run that is followed", () => {
       assert.include(screen.progress(), "run       stopped\n")
       yield* Fiber.interrupt(running)
       assert.include(screen.progress(), "continue it: kernai runs resume stopped --store runs.db\n")
+      yield* TestClock.adjust("1 second")
+      const statusOf = Effect.map(
+        RunStore.RunStore.use((store) => store.head("stopped")),
+        (head) => Option.getOrThrow(head).status.type
+      )
+      assert.strictEqual(yield* statusOf, "interrupted")
+      const resumed = Kernel.resumeStream(agent(), "stopped", {
+        provider: Scenario.scripted({ root: [slow(60_000, final("late"))], tasks: {} })
+      })
+      const again = yield* Effect.forkChild(Effect.provide(follow(resumed, options), screen.layer))
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* statusOf, "running")
+      yield* Fiber.interrupt(again)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* statusOf, "interrupted")
     }).pipe(Effect.provide(kernel()))
   )
 

@@ -117,7 +117,7 @@ describe("a stored run", () => {
         assert.strictEqual(asked.code, 3)
         const id = idOf(asked)
         const how = `  kernai runs approve ${id} --store sqlite:kept/runs.db\n`
-        assert.include(asked.error, `the run ${id} waits for a person: approval_required\n${how}`)
+        assert.include(asked.error, `the run ${id} waits for a person: approval of send\n${how}`)
         assert.strictEqual(traceOf(folder), "")
 
         const listed = yield* kernai(["runs", "list", "--status", "waiting", "--json", ...sqliteOf(folder)])

@@ -84,6 +84,19 @@ describe("a table", () => {
     assert.strictEqual(text, "r\n  turns 2, cost $0.01\n")
   })
 
+  it("leaves a column without any text out", () => {
+    const text = table(
+      [
+        { title: "run", cell: String },
+        { title: "cost", cell: () => "" },
+        { title: "tasks", cell: (row) => (row === 1 ? "2" : "") }
+      ],
+      [1, 2],
+      { columns: 80, colors: false }
+    )
+    assert.strictEqual(text, "run  tasks\n1    2\n2\n")
+  })
+
   it("has no heading without titles", () => {
     assert.strictEqual(table([{ title: "", cell: String }], [1, 2], { columns: 80, colors: false }), "1\n2\n")
   })

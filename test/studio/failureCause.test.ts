@@ -8,7 +8,8 @@ import {
   type FailureName,
   ofCall,
   ofDamage,
-  ofError
+  ofError,
+  waitReason
 } from "../../src/studio/FailureCause.ts"
 
 const infoOf = (error: KernelError.KernelError): RunState.ErrorInfo => ({
@@ -162,6 +163,14 @@ describe("the cause of a failure", () => {
     const cause = causeOf({ ...running, currentTurn: { ...turn, completed: [call] } })
     assert.deepInclude(cause, { name: "skill timed out", part: "call book" })
     assert.strictEqual(ofDamage("line 3 is no JSON").name, "damaged journal")
+  })
+
+  it("names the calls that a run waits for, and keeps the reason of a hook", () => {
+    const metadata = { questions: [{ name: "send" }, { name: "send" }, { name: "pay" }, null] }
+    assert.strictEqual(waitReason({ reason: "approval_required", metadata }), "approval of send, pay")
+    assert.strictEqual(waitReason({ reason: "approval_required" }), "an approval")
+    assert.include(waitReason({ reason: "approval_not_run", metadata }), "approval of send, pay, since")
+    assert.strictEqual(waitReason({ reason: "closed on Sundays", metadata }), "closed on Sundays")
   })
 
   it("is absent for a run that completed or has no failure", () => {

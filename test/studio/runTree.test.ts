@@ -1,7 +1,19 @@
 /** The tree over all agents of a run, and the time axis that they share. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Schema, Stream } from "effect"
-import { Agent, Kernel, MediaStore, Program, ProtocolRegistry, Provider, RunStore, Skill, SkillRegistry } from "kernai"
+import { Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  Agent,
+  Kernel,
+  MediaStore,
+  Policy,
+  Program,
+  ProtocolRegistry,
+  Provider,
+  RunStore,
+  Skill,
+  SkillRegistry
+} from "kernai"
 import { RunTree } from "kernai/studio"
 import { MockProvider } from "kernai/testing"
 import { command, final } from "../support/blocks.ts"
@@ -61,6 +73,38 @@ describe("the tree over all agents", () => {
     }).pipe(Effect.provide(layerOf()))
   )
 
+  it.effect("shows a turn that waits for a person, or that was interrupted, in the words of its run", () =>
+    Effect.gen(function* () {
+      const never = Skill.make("never", {
+        description: "Never ends",
+        effects: "read",
+        input: Schema.Struct({}),
+        execute: () => Effect.never
+      })
+      const lead = native("lead", { skills: [never] })
+      const { provider } = voices({ lead: [call("never"), "Done."] })
+      const statuses = Effect.map(readRuns("run"), ({ runId, runs }) =>
+        RunTree.linesOf(runId, runs).map(({ status }) => status)
+      )
+      const asking = Policy.layer(() => Effect.succeed(Policy.confirm("it takes long")))
+      yield* Effect.flip(Effect.provide(Kernel.run(lead, "go", { runId: "run", provider }), asking))
+      assert.deepStrictEqual(yield* statuses, ["waiting", "waiting", "waiting"])
+
+      const answers = [{ callId: "never", approved: true }]
+      const running = yield* Effect.forkChild(Kernel.resume(lead, "run", { provider, answers }))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* statuses, ["running", "running", "running"])
+      yield* Fiber.interrupt(running)
+      const store = yield* RunStore.RunStore
+      yield* store.acquire("run", { workerId: "gone", lease: "1 millis" })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* statuses, ["interrupted", "interrupted", "interrupted"])
+      const { runId, runs } = yield* readRuns("run")
+      const open = RunTree.linesOf(runId, runs).flatMap(({ bars }) => bars.filter(({ to }) => to === undefined))
+      assert.deepStrictEqual(open, [])
+    }).pipe(Effect.provide(layerOf()))
+  )
+
   it.effect("shows a background call as a child run that is not over while the agent continues", () =>
     Effect.gen(function* () {
       const careful = Program.make("careful", { background: true, run: (to) => Effect.as(Program.confirm(to), "paid") })
@@ -74,7 +118,7 @@ describe("the tree over all agents", () => {
           [1, "lead", "waiting"],
           [2, "turn 1 · lead", "ok"],
           [3, "careful", "waiting"],
-          [4, "turn 1 · careful", "running"],
+          [4, "turn 1 · careful", "waiting"],
           [5, "program_ask", "running"],
           [2, "turn 2 · lead", "ok"]
         ]

@@ -5,6 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Operations from "../../Operations.ts"
+import { waitReason } from "../../studio/FailureCause.ts"
 import type { OpsFlags } from "../commands/opsFlags.ts"
 import { asFailure, usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
@@ -50,7 +51,7 @@ const counted = Effect.fnUntraced(function* (filter: Operations.Filter, json: bo
     { title: "version", cell: ({ version = "" }) => Text.excerpt(version, 12), rank: 4 },
     { title: "oldest", cell: ({ oldest }) => shortened(oldest, ids), rank: 3 },
     { title: "age", cell: ({ since }) => ageOf(now - since), rank: 2 },
-    { title: "reason", cell: ({ reason = "" }) => reason, least: 20 }
+    { title: "reason", cell: ({ reason = "" }) => waitReason({ reason }), least: 20 }
   ]
   screen.out(table(columns, groups, screen.answers))
 })

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { CallResult } from "../../Call.ts"
 import * as Calls from "../../Call.ts"
-import { causeOf } from "../../studio/FailureCause.ts"
+import { causeOf, waitReason } from "../../studio/FailureCause.ts"
 import { type Known, linesOf } from "../../studio/RunTree.ts"
 import { plain } from "../../kit/json.ts"
 import * as Kernel from "../../Kernel.ts"
@@ -19,6 +19,7 @@ import { drawingOfScreen } from "../answerDrawing.ts"
 import { whole } from "../plainDrawing.ts"
 import { RunLines } from "../runLines.ts"
 import { Screen } from "../screen.ts"
+import { command } from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 import { inStore } from "./findRun.ts"
 import { questionOf } from "./listRuns.ts"
@@ -39,7 +40,10 @@ export const show = Effect.fnUntraced(function* (options: ShowFlags) {
       const records = yield* recordsOf(id)
       const answers = records.flatMap(({ delta }) => delta.answers ?? [])
       if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status, answers }))}\n`)
-      screen.out(`${headOf(state, head.status).join("\n")}\n\n${yield* treeOf(head, records, screen.answers)}\n`)
+      const next = yield* nextOf(head, options.store)
+      screen.out(
+        `${[...headOf(state, head.status), ...next].join("\n")}\n\n${yield* treeOf(head, records, screen.answers)}\n`
+      )
       screen.out(turnsOf(state, answers))
       for (const { callId, input, name, reason } of yield* Session.questions(id)) {
         const question = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
@@ -86,6 +90,11 @@ const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
   ]
 }
 
+/** Returns a line with the command that continues an interrupted run. */
+const nextOf = Effect.fnUntraced(function* ({ runId, status }: RunHead, store: string) {
+  return status.type === "interrupted" ? [`next      ${yield* command(["runs", "resume", runId], store)}`] : []
+})
+
 /** Explains a failure: its cause, its place, and the next step. */
 const explained = (state: RunState): ReadonlyArray<string> => {
   const found = causeOf(state)
@@ -110,7 +119,7 @@ const statusOf = (status: RunStatus): string => {
     case "interrupted":
       return `interrupted${byOf(status.by)}, after ${status.phase}`
     case "waiting":
-      return `waiting: ${Text.excerpt(status.reason, 200)}`
+      return `waiting: ${Text.excerpt(waitReason(status), 200)}`
     case "cancelled":
       return `cancelled${byOf(status.by)}${status.reason === undefined ? "" : `: ${Text.excerpt(status.reason, 200)}`}`
     case "no_answer":

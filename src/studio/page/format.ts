@@ -3,6 +3,7 @@
 import type { Message } from "../../Message.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import type { Usage } from "../../Usage.ts"
+import { waitReason } from "../FailureCause.ts"
 
 export const duration = (ms: number): string => {
   if (ms < 1_000) return `${Math.round(ms)} ms`
@@ -60,7 +61,7 @@ export const reasonOf = (status: RunStatus): string => {
     case "failed":
       return excerpt(status.error.message, 120)
     case "waiting":
-      return status.reason === "approval_required" ? "needs an approval" : status.reason
+      return excerpt(waitReason(status), 120)
     default:
       return ""
   }

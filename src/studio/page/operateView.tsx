@@ -6,6 +6,7 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { Group, Need } from "../../Operations.ts"
+import { waitReason } from "../FailureCause.ts"
 import { DialogBox } from "./dialogBox.tsx"
 import { ago, counted, named, sentence } from "./format.ts"
 import { Icon } from "./icons.tsx"
@@ -111,7 +112,7 @@ const Row = ({ after, filter, group }: Acting & { readonly group: Group }) => {
     <tr>
       <td title={means}>
         <StatusChip status={status}>{sentence(named(need))}</StatusChip>{" "}
-        <em>{reason === undefined ? means : named(reason)}</em>
+        <em>{reason === undefined ? means : named(waitReason({ reason }))}</em>
       </td>
       <td>{agent}</td>
       <td>{version ?? "–"}</td>

@@ -31,7 +31,7 @@ describe("kernai runs list", () => {
       const id = yield* ask("Who is\nthere?", plan(["a", "b"]), final("A and B."))
       const { out, progress } = yield* runs("list")
       const [title = "", run = "", ...more] = out.split("\n")
-      assert.match(title, /^run +status +age +agent +turns +tasks +cost +question$/)
+      assert.match(title, /^run +status +age +agent +turns +tasks +question$/)
       assert.match(run, new RegExp(`^${id.slice(0, 12)} +\\w+ +\\d+ s +agent +\\d +2 +Who is there\\?$`))
       assert.deepStrictEqual([more, progress], [[""], ""])
       const listed = JSON.parse((yield* runs("list", "--json")).out)
@@ -44,8 +44,8 @@ describe("kernai runs list", () => {
       const { ask, env } = yield* place
       yield* ask(`Where is ${"my order ".repeat(20)}?`, final("Here."))
       const at = (columns: number) => Effect.map(kernai(["runs", "list"], { env, columns }), ({ out }) => out)
-      assert.match(yield* at(140), /^run +status +age +agent +turns +tasks +cost +question\n/)
-      assert.match(yield* at(80), /^run +status +age +agent +turns +cost +question\n.* Where is my order.*…\n$/)
+      assert.match(yield* at(140), /^run +status +age +agent +turns +question\n/)
+      assert.match(yield* at(80), /^run +status +age +agent +turns +question\n.* Where is my order.*…\n$/)
       const card = yield* at(40)
       assert.match(
         card,

@@ -38,7 +38,7 @@ describe("kernai ops", () => {
           ["failed", undefined, 1]
         ]
       )
-      assert.match((yield* kernai(["ops"], env)).out, /waiting +2 +agent +run_\S+ +\d+ s +approval_required/)
+      assert.match((yield* kernai(["ops"], env)).out, /waiting +2 +agent +run_\S+ +\d+ s +an approval/)
       assert.notInclude((yield* kernai(["ops", "--need", "failed"], env)).out, "waiting")
       assert.include((yield* kernai(["ops", "--agent-name", "other"], env)).progress, "no run needs anybody")
       assert.strictEqual((yield* kernai(["ops", "--retry"], env)).code, 2)
