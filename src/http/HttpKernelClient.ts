@@ -202,10 +202,7 @@ export interface Options {
 export const make = Effect.fnUntraced(function* (
   options: Options
 ): Effect.fn.Return<Client, never, HttpClient.HttpClient> {
-  const api = yield* HttpApiClient.make(HttpKernelApi.make(), {
-    baseUrl: options.url.replace(/\/+$/, ""),
-    transformClient: options.transformClient
-  })
+  const api = yield* connect(options)
   const reconnect = options.reconnect ?? patiently
   const follow: Client["follow"] = (runId, { after = 0, until } = {}) =>
     Following.follow(
@@ -247,19 +244,24 @@ export const make = Effect.fnUntraced(function* (
       api.putMedia({ params: { runId }, headers: { "content-type": mimeType }, payload: Stream.make(bytes) }),
     getMedia: (runId, mediaId) => Effect.flatMap(api.getMedia({ params: { runId, mediaId } }), wholeOf),
     agents: api.agents(),
-    operator: {
-      overview: (query = {}) => api.operator.overview({ query }),
-      requeue: (payload) => Effect.map(api.operator.requeue({ payload }), ({ runIds }) => runIds),
-      prune: (payload) => Effect.map(api.operator.prune({ payload }), ({ runIds }) => runIds),
-      processes: (query = {}) => api.operator.processes({ query }),
-      drain: (payload) => api.operator.drain({ payload }),
-      undrain: (payload) => api.operator.undrain({ payload }),
-      schedules: (query = {}) => api.operator.schedules({ query }),
-      pauseSchedule: (name, payload = {}) => api.operator.pauseSchedule({ params: { name }, payload }),
-      resumeSchedule: (name) => api.operator.resumeSchedule({ params: { name } }),
-      runSchedule: (name) => Effect.map(api.operator.runSchedule({ params: { name } }), ({ runId }) => runId)
-    }
+    operator: operatorOf(api)
   }
+})
+
+const connect = ({ transformClient, url }: Options) =>
+  HttpApiClient.make(HttpKernelApi.make(), { baseUrl: url.replace(/\/+$/, ""), transformClient })
+
+const operatorOf = ({ operator }: Effect.Success<ReturnType<typeof connect>>): Client["operator"] => ({
+  overview: (query = {}) => operator.overview({ query }),
+  requeue: (payload) => Effect.map(operator.requeue({ payload }), ({ runIds }) => runIds),
+  prune: (payload) => Effect.map(operator.prune({ payload }), ({ runIds }) => runIds),
+  processes: (query = {}) => operator.processes({ query }),
+  drain: (payload) => operator.drain({ payload }),
+  undrain: (payload) => operator.undrain({ payload }),
+  schedules: (query = {}) => operator.schedules({ query }),
+  pauseSchedule: (name, payload = {}) => operator.pauseSchedule({ params: { name }, payload }),
+  resumeSchedule: (name) => operator.resumeSchedule({ params: { name } }),
+  runSchedule: (name) => Effect.map(operator.runSchedule({ params: { name } }), ({ runId }) => runId)
 })
 
 const wholeOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Effect.Effect<Uint8Array, E> =>

@@ -93,6 +93,28 @@ const readerOf = (
   output: NodeJS.WritableStream,
   history: InputHistory.InputHistory
 ): Shape => {
+  const { ahead, isPrompting, prompt } = promptsOf(reader, display, output)
+  const typed = (text: string): Line =>
+    Effect.suspend(() => {
+      const line = ahead.shift()
+      if (line === undefined) return prompt(text, false)
+      output.write(`${text}${line}\n`)
+      return Effect.succeedSome(line)
+    })
+  const read = (text: string): Line =>
+    Effect.tap(typed(text), (line) =>
+      Option.isSome(line) && line.value.trim() !== "" ? history.add(line.value) : Effect.void
+    )
+  return {
+    read: (text) => Effect.map(read(text), whole),
+    ask: (text) => Effect.map(prompt(text, true), whole),
+    interrupted: interruptsOf(reader, output, isPrompting),
+    isTerminal: true
+  }
+}
+
+/** Prompts for one line at a time, and keeps the lines that are typed while nothing prompts. */
+const promptsOf = (reader: Interface, display: PromptDisplay, output: NodeJS.WritableStream) => {
   const ahead: Array<string> = []
   let isClosed = false
   let isQuestion = false
@@ -139,23 +161,7 @@ const readerOf = (
       reader.prompt(true)
       return Effect.sync(close)
     })
-  const typed = (text: string): Line =>
-    Effect.suspend(() => {
-      const line = ahead.shift()
-      if (line === undefined) return prompt(text, false)
-      output.write(`${text}${line}\n`)
-      return Effect.succeedSome(line)
-    })
-  const read = (text: string): Line =>
-    Effect.tap(typed(text), (line) =>
-      Option.isSome(line) && line.value.trim() !== "" ? history.add(line.value) : Effect.void
-    )
-  return {
-    read: (text) => Effect.map(read(text), whole),
-    ask: (text) => Effect.map(prompt(text, true), whole),
-    interrupted: interruptsOf(reader, output, () => waiting !== undefined),
-    isTerminal: true
-  }
+  return { ahead, prompt, isPrompting: () => waiting !== undefined }
 }
 
 /** Returns a line with its line breaks. */

@@ -112,21 +112,6 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
   const hasSkills = (agent: Agent<unknown, AnySkill<unknown>, unknown, unknown>) =>
     checkNames(Context.get(built, SkillRegistry), agent.name, Agents.team(agent).values())
 
-  const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
-    agent: Agent<Output, S, R, unknown>,
-    input: unknown,
-    options: Starting,
-    sink: Sink,
-    from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
-  ): Effect.Effect<A, E | BeginError, R> =>
-    Effect.scoped(
-      withEnvironment(built, agent, options, sink, undefined, (environment, newId) =>
-        Effect.flatMap(prepare(environment, options.runId ?? newId(), agent, input, options), ({ beginning, media }) =>
-          withMedia(environment, media, options, (environment) => from(environment, beginning))
-        )
-      )
-    )
-
   const run = <Output, S extends AnySkill<unknown>, R>(
     agent: Agent<Output, S, R, unknown>,
     input: unknown,
@@ -135,7 +120,7 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
   ): Effect.Effect<RunResult<Output>, RunError, R> => {
     const start = (environment: Environment, beginning: Starts.Beginning) =>
       Effect.andThen(hasSkills(agent), Starts.start(environment, beginning))
-    return ofAgent(agent, begin(agent, input, options, sink, start))
+    return ofAgent(agent, begin(built, agent, input, options, sink, start))
   }
 
   const resumeWith = <Output, S extends AnySkill<unknown>, R>(
@@ -163,7 +148,7 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
   return {
     run: (agent, input, ...[options = {}]) => provided(run(agent, input, options, silent)),
     submit: (agent, input, ...[options = {}]) => {
-      const submitted = provided(begin(agent, input, options, silent, submitKept))
+      const submitted = provided(begin(built, agent, input, options, silent, submitKept))
       return options.caller === undefined ? submitted : Effect.andThen(admit(options.caller), submitted)
     },
     stream: (agent, input, ...[options = {}]) => events(agent, (sink) => provided(run(agent, input, options, sink))),
@@ -173,6 +158,23 @@ export const make = (built: Context.Context<Parts>): KernelShape => {
     parts: built
   }
 }
+
+/** Prepares a run in an environment of its own, and does in it what is asked for. */
+const begin = <Output, S extends AnySkill<unknown>, R, A, E>(
+  built: Context.Context<Parts>,
+  agent: Agent<Output, S, R, unknown>,
+  input: unknown,
+  options: Starting,
+  sink: Sink,
+  from: (environment: Environment, beginning: Starts.Beginning) => Effect.Effect<A, E>
+): Effect.Effect<A, E | BeginError, R> =>
+  Effect.scoped(
+    withEnvironment(built, agent, options, sink, undefined, (environment, newId) =>
+      Effect.flatMap(prepare(environment, options.runId ?? newId(), agent, input, options), ({ beginning, media }) =>
+        withMedia(environment, media, options, (environment) => from(environment, beginning))
+      )
+    )
+  )
 
 /** Prepares the beginning of a run: its media, its input, the history before it, its context. */
 const prepare = Effect.fnUntraced(function* (
