@@ -153,8 +153,10 @@ const listed = Effect.fnUntraced(function* (notes: Notes): Effect.fn.Return<Read
       yield* Effect.sleep("100 millis")
       continue
     }
-    const gone = new Set(silent.filter(({ at }) => now - at > 3_600_000))
+    const gone = new Set(silent.filter(({ silentSince = now }) => now - silentSince > 3_600_000))
     for (const { name } of gone) yield* Stored.remove(notes, name)
+    for (const entry of silent)
+      if (entry.silentSince === undefined) yield* Stored.setEntry(notes, { ...entry, silentSince: now })
     return entries
       .filter((entry) => !gone.has(entry))
       .map((entry) => processOf(entry, drains, !hasAnswered(entry)))

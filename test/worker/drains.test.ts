@@ -166,11 +166,34 @@ describe("a drained worker", () => {
     })
   )
 
+  it.effect("stays drained when it does not answer once after it was idle for hours", () =>
+    Effect.gen(function* () {
+      const { drain, states, store } = yield* setting
+      const { notes } = store
+      let isBusy = false
+      const slow = notes && {
+        ...notes,
+        set: (key: string, text: string | undefined) =>
+          Effect.suspend(() => (isBusy ? Effect.void : notes.set(key, text)))
+      }
+      const worker = RunWorker.run({ agents: [agent], workerId: "a" })
+      yield* Effect.forkChild(Effect.provide(worker, process({ ...store, notes: slow })))
+      yield* TestClock.adjust("1 second")
+      yield* drain({ process: "a" })
+      yield* TestClock.adjust("2 hours")
+      isBusy = true
+      assert.deepStrictEqual(yield* states, [["a", "silent", 0]])
+      isBusy = false
+      yield* TestClock.adjust("20 seconds")
+      assert.deepStrictEqual(yield* states, [["a", "drained", 0]])
+    })
+  )
+
   it.effect("is listed while another operator asks for the processes, too", () =>
     Effect.gen(function* () {
       const { drain, list, store, worker } = yield* setting
       yield* worker("a")
-      const dead = { name: "b", since: 0, agents: [{ name: "clerk", runs: 0 }], holds: [], at: 0 }
+      const dead = { name: "b", since: 0, agents: [{ name: "clerk", runs: 0 }], holds: [] }
       if (store.notes !== undefined) yield* setEntry(store.notes, dead)
       yield* TestClock.adjust("20 seconds")
       const listing = yield* Effect.forkChild(list)

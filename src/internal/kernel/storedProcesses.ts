@@ -24,9 +24,10 @@ const entry = lazily(() =>
     ),
     /** The oldest of its runs. */
     holds: Schema.Array(Schema.Struct({ runId: Schema.String, agent: Schema.String, since: Schema.Finite })),
-    /** The last roll call that it read, and when it wrote this. */
+    /** The last roll call that it read. */
     call: Schema.optionalKey(Schema.String),
-    at: Schema.Finite
+    /** When a list noted that it does not answer, until it writes this again. */
+    silentSince: Schema.optionalKey(Schema.Finite)
   })
 )
 

@@ -89,7 +89,7 @@ const register = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const since = yield* Clock.currentTimeMillis
   let call: string | undefined
-  const write = Effect.gen(function* () {
+  const write = Effect.suspend(() => {
     const entry: Stored.Entry = {
       name,
       since,
@@ -99,10 +99,9 @@ const register = Effect.fnUntraced(function* (
         runs: runsOf(held, name)
       })),
       holds: [...held.values()].slice(0, mostHolds),
-      ...(call === undefined ? {} : { call }),
-      at: yield* Clock.currentTimeMillis
+      ...(call === undefined ? {} : { call })
     }
-    yield* timed(Stored.setEntry(notes, entry))
+    return timed(Stored.setEntry(notes, entry))
   }).pipe(Semaphore.makeUnsafe(1).withPermits(1))
   let isListed = false
   const read = Effect.gen(function* () {
