@@ -72,8 +72,10 @@ const marginOf = (depth: number): string => "  ".repeat(Math.min(depth, 8))
 
 const row = (label: string, name: string, text: string, look: Text.Look, tone?: Text.Tone): string => {
   const start = Text.excerpt(label, 20).padEnd(9)
-  const title = name === "" ? "" : `${Text.excerpt(name, 40)}  `
-  const room = Math.max(20, look.columns - Text.width(start) - Text.width(title) - 4)
+  const columns = look.columns - Text.width(start) - 4
+  // A narrow terminal has room for the beginnings of the name and of the text.
+  const title = name === "" ? "" : `${Text.excerpt(name, Math.max(8, Math.min(40, columns - 12)))}  `
+  const room = Math.max(8, columns - Text.width(title))
   const rest = Text.excerpt(text, room)
   return `  ${Text.paint(`${start} `, "label", look)}${title}${tone === undefined ? rest : Text.paint(rest, tone, look)}`
 }

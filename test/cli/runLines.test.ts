@@ -177,6 +177,18 @@ describe("the lines of a run", () => {
     }
   })
 
+  it("are no wider than a terminal of 40 columns, and begin with the name of a long skill", () => {
+    const text = show(
+      [
+        started("look_up_the_refund_policy_of_a_shop", "c"),
+        finished("look_up_the_refund_policy_of_a_shop", "c", "words ".repeat(20))
+      ],
+      { columns: 40, colors: false }
+    )
+    for (const line of text.split("\n")) assert.isAtMost(Text.width(line), 40, line)
+    assert.match(text, /look_up_the\S*… {2}1\.3 s/)
+  })
+
   it("keep the text of parallel tasks apart", () => {
     const task = (id: string) => ({ ...scope, runId: id, depth: 1, taskId: id })
     const text = (id: string, text: string): Event => ({ ...task(id), type: "text_chunk", text })

@@ -123,6 +123,7 @@ describe("a stored run", () => {
         const listed = yield* kernai(["runs", "list", "--status", "waiting", "--json", ...sqliteOf(folder)])
         assert.strictEqual(JSON.parse(listed.out).runId, id)
         const shown = yield* kernai(["runs", "show", id, ...sqliteOf(folder)])
+        assert.include(shown.out, `\nnext      kernai runs approve ${id} --store sqlite:`)
         assert.include(shown.out, `? ${id}:t1.0: send asks to run: it may change something\n{\n  "to": "Oslo"\n}\n`)
 
         const revision = /revision (\d+)/.exec(shown.out)?.[1] ?? ""

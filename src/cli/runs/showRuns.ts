@@ -40,12 +40,13 @@ export const show = Effect.fnUntraced(function* (options: ShowFlags) {
       const records = yield* recordsOf(id)
       const answers = records.flatMap(({ delta }) => delta.answers ?? [])
       if (options.json) return screen.out(`${Text.json(plain({ ...state, status: head.status, answers }))}\n`)
-      const next = yield* nextOf(head, options.store)
+      const questions = yield* Session.questions(id)
+      const next = yield* nextOf(head, questions.length, options.store)
       screen.out(
         `${[...headOf(state, head.status), ...next].join("\n")}\n\n${yield* treeOf(head, records, screen.answers)}\n`
       )
       screen.out(turnsOf(state, answers))
-      for (const { callId, input, name, reason } of yield* Session.questions(id)) {
+      for (const { callId, input, name, reason } of questions) {
         const question = `${Text.flat(name)} asks to run: ${Text.excerpt(reason, 200)}`
         screen.out(`? ${Text.flat(callId)}: ${question}\n${inFull(input)}`)
       }
@@ -90,9 +91,10 @@ const headOf = (state: RunState, status: RunStatus): ReadonlyArray<string> => {
   ]
 }
 
-/** Returns a line with the command that continues an interrupted run. */
-const nextOf = Effect.fnUntraced(function* ({ runId, status }: RunHead, store: string) {
-  return status.type === "interrupted" ? [`next      ${yield* command(["runs", "resume", runId], store)}`] : []
+/** Returns a line with the command that continues a run which is interrupted or waits for an approval. */
+const nextOf = Effect.fnUntraced(function* ({ runId, status }: RunHead, questions: number, store: string) {
+  const verb = status.type === "interrupted" ? "resume" : status.type === "waiting" && questions > 0 ? "approve" : ""
+  return verb === "" ? [] : [`next      ${yield* command(["runs", verb, runId], store)}`]
 })
 
 /** Explains a failure: its cause, its place, and the next step. */
