@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals"
 import { attempt, data, place } from "./pageStore.ts"
 import { type Decision, Refused } from "./source.ts"
+import { say } from "./toasts.tsx"
 import { readQuestions } from "./waitingStore.ts"
 
 /** The milliseconds in which a decision can be taken back. */
@@ -41,7 +42,10 @@ const send = async (callId: string): Promise<void> => {
   forget(callId)
   sent.value = new Map(sent.value).set(callId, "sending")
   const isSent = await attempt(async () => {
-    sent.value = new Map(sent.value).set(callId, await answered(one))
+    const outcome = await answered(one)
+    sent.value = new Map(sent.value).set(callId, outcome)
+    // The card is gone with the next reading of the questions.
+    if (outcome === elsewhere) say(`This call was ${elsewhere}`)
     if (place.value.screen === "questions") await readQuestions([one.runId])
   })
   if (!isSent) sent.value = new Map([...sent.value].filter(([id]) => id !== callId))
@@ -60,13 +64,15 @@ export const wordOf = (decision: Decision): string => {
   return decision.approved ? "approved" : "denied"
 }
 
+const elsewhere = "answered elsewhere already"
+
 /** Sends a decision. An earlier answer of someone else is not a failure, since a call never runs twice. */
 const answered = async ({ decision, runId }: Made): Promise<string> => {
   try {
     await data().answer(runId, decision)
     return wordOf(decision)
   } catch (error) {
-    if (error instanceof Refused && (error.status === 404 || error.status === 409)) return "answered elsewhere already"
+    if (error instanceof Refused && (error.status === 404 || error.status === 409)) return elsewhere
     throw error
   }
 }
