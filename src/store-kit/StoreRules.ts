@@ -2,8 +2,7 @@
  * The rules that every run store follows: appending to journals, reading them, and the heads of runs.
  *
  * A journal holds the records of one run, with consecutive revisions from 1. A head summarizes a run without its
- * journal. A filter selects and orders heads. A search covers the question, the answer and the results
- * of calls.
+ * journal. A filter selects and orders heads. A search covers the question, the answer and the results of calls.
  *
  * @since 0.1.0
  */
@@ -23,7 +22,7 @@ import * as Storable from "../kit/storable.ts"
 import { flat } from "../kit/text.ts"
 import { timeSpan } from "../kit/time.ts"
 import { answerBy, selects, statusOf, storedStatuses } from "../internal/store/runStatus.ts"
-import type { Claim, Lease, ListPlace, Note, RunFilter, RunHead } from "../internal/store/runStoreTypes.ts"
+import type { Claim, Lease, ListPlace, Note, RunFilter, RunHead, Tags } from "../internal/store/runStoreTypes.ts"
 
 /**
  * Returns the error for records that no store accepts: records of several runs, or records that do not lead to `state`
@@ -275,6 +274,27 @@ export const withTags = (head: RunHead, tags: ReadonlyArray<string>): RunHead =>
  */
 export const tagsAfter = (tags: ReadonlyArray<string>, change: "add" | "remove", tag: string): ReadonlyArray<string> =>
   [...tags.filter((one) => one !== tag), ...(change === "add" ? [tag] : [])].toSorted()
+
+/**
+ * Creates the tags of a store from a function that adds or removes one. Refuses a tag of more than 64 characters.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const tagsBy = (
+  put: (change: "add" | "remove", tag: string, runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
+): Tags => {
+  const by =
+    (change: "add" | "remove"): Tags["add"] =>
+    (tag, runIds) =>
+      tag.length > longestTag ? Effect.fail(longTag()) : put(change, tag, runIds)
+  return { add: by("add"), remove: by("remove") }
+}
+
+const longestTag = 64
+
+const longTag = () =>
+  new StoreError({ operation: "write", reason: "invalid", detail: `a tag has more than ${longestTag} characters` })
 
 export {
   /**

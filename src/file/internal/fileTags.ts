@@ -6,21 +6,18 @@ import type { PlatformError } from "effect/PlatformError"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { StoreError, type Tags } from "../../RunStore.ts"
-import { tagsAfter } from "../../store-kit/StoreRules.ts"
+import { tagsAfter, tagsBy } from "../../store-kit/StoreRules.ts"
 import { failed } from "./disk.ts"
 import * as Name from "./fileName.ts"
 import * as Log from "./lineLog.ts"
 
 /** Creates the tags of a directory. */
-export const make = (files: FileSystem.FileSystem, directory: string): Tags => {
-  const after =
-    (change: "add" | "remove"): Tags["add"] =>
-    (tag, runIds) =>
-      Effect.forEach(runIds, (runId) => put(files, `${directory}/${Name.make(runId)}`, change, tag), {
-        discard: true
-      }).pipe(Effect.catchTag("PlatformError", failed("write")))
-  return { add: after("add"), remove: after("remove") }
-}
+export const make = (files: FileSystem.FileSystem, directory: string): Tags =>
+  tagsBy((change, tag, runIds) =>
+    Effect.forEach(runIds, (runId) => put(files, `${directory}/${Name.make(runId)}`, change, tag), {
+      discard: true
+    }).pipe(Effect.catchTag("PlatformError", failed("write")))
+  )
 
 /** Reads the tags of a run. */
 export const read = (files: FileSystem.FileSystem, path: string): Effect.Effect<ReadonlyArray<string>, PlatformError> =>

@@ -252,7 +252,8 @@ export interface RunStoreShape {
    */
   readonly changes?: Changes | undefined
   /**
-   * Small texts beside the runs. Without them, schedules cannot be listed or paused, and processes not be drained.
+   * Small texts beside the runs. Without them, schedules cannot be listed or paused, and
+   * processes cannot be drained.
    *
    * @since 0.1.0
    */
@@ -380,7 +381,7 @@ export interface Notes {
  * @since 0.1.0
  */
 export interface Tags {
-  /** Adds a tag of at most 64 characters to runs. */
+  /** Adds a tag to runs. Fails with a `StoreError` for a tag of more than 64 characters. */
   readonly add: (tag: string, runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
   readonly remove: (tag: string, runIds: ReadonlyArray<string>) => Effect.Effect<void, StoreError>
 }

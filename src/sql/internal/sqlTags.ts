@@ -3,8 +3,8 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { SqlClient } from "effect/sql/SqlClient"
-import type { SqlError } from "effect/sql/SqlError"
 import type { Tags } from "../../RunStore.ts"
+import { tagsBy } from "../../store-kit/StoreRules.ts"
 import * as Key from "./key.ts"
 import { failed } from "./sqlFault.ts"
 
@@ -24,28 +24,16 @@ export const columnOf = (sql: SqlClient): string => `(
 )`
 
 /** Creates the tags of a database. */
-export const make = (sql: SqlClient): Tags => {
-  const inPages = (
-    runIds: ReadonlyArray<string>,
-    change: (keys: ReadonlyArray<string>) => Effect.Effect<unknown, SqlError>
-  ) =>
-    Effect.forEach(Arr.chunksOf(runIds.map(Key.make), 500), change, { discard: true }).pipe(
-      Effect.catchTag("SqlError", failed("write"))
-    )
-  return {
-    add: (tag, runIds) =>
-      inPages(
-        runIds,
-        (keys) => sql`
-          INSERT INTO kernai_labels (run, label)
-          SELECT run, ${keyOf(tag)} FROM kernai_runs WHERE ${sql.in("id", keys)} ON CONFLICT DO NOTHING`
-      ),
-    remove: (tag, runIds) =>
-      inPages(
-        runIds,
-        (keys) => sql`
-          DELETE FROM kernai_labels
-          WHERE label = ${keyOf(tag)} AND run IN (SELECT run FROM kernai_runs WHERE ${sql.in("id", keys)})`
-      )
-  }
-}
+export const make = (sql: SqlClient): Tags =>
+  tagsBy((change, tag, runIds) =>
+    Effect.forEach(
+      Arr.chunksOf(runIds.map(Key.make), 500),
+      (keys) => {
+        const runs = sql`FROM kernai_runs WHERE ${sql.in("id", keys)}`
+        return change === "add"
+          ? sql`INSERT INTO kernai_labels (run, label) SELECT run, ${keyOf(tag)} ${runs} ON CONFLICT DO NOTHING`
+          : sql`DELETE FROM kernai_labels WHERE label = ${keyOf(tag)} AND run IN (SELECT run ${runs})`
+      },
+      { discard: true }
+    ).pipe(Effect.catchTag("SqlError", failed("write")))
+  )

@@ -41,6 +41,7 @@ import {
   searchWords,
   sortedNotes,
   tagsAfter,
+  tagsBy,
   withTags
 } from "../StoreRules.ts"
 
@@ -149,18 +150,15 @@ const notesIn = (texts: Map<string, string>, { next, wake }: Polling.Followers):
   changes: { next, recheck: Infinity }
 })
 
-const tagsIn = ({ kept }: Runs): Tags => {
-  const after =
-    (change: "add" | "remove"): Tags["add"] =>
-    (tag, runIds) =>
-      Effect.sync(() => {
-        for (const runId of runIds) {
-          const run = kept.get(runId)
-          if (run !== undefined) run.tags = tagsAfter(run.tags, change, tag)
-        }
-      })
-  return { add: after("add"), remove: after("remove") }
-}
+const tagsIn = ({ kept }: Runs): Tags =>
+  tagsBy((change, tag, runIds) =>
+    Effect.sync(() => {
+      for (const runId of runIds) {
+        const run = kept.get(runId)
+        if (run !== undefined) run.tags = tagsAfter(run.tags, change, tag)
+      }
+    })
+  )
 
 // ---------------------------------------------------------------- appending
 

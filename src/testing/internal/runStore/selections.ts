@@ -57,6 +57,8 @@ export const selections: ReadonlyArray<Check> = [
       const ids = (filter: RunFilter) =>
         Effect.map(two.list({ agent, ...filter }), (found) => found.map(({ runId }) => runId))
       const odd = "\u00c4%\ud83d\u0000'"
+      const refused = yield* Effect.flip(one.tags.add("x".repeat(65), [a]))
+      assert.equal(refused._tag === "StoreError" && refused.reason, "invalid")
       yield* one.tags.add("urgent", [c, a, "selections/tag/unknown"])
       yield* two.tags.add("urgent", [a])
       yield* two.tags.add(odd, [a])
