@@ -104,7 +104,7 @@ export const drain = Effect.fn("Processes.drain")(function* (
   const given = Object.entries({ process, agent, version, by, reason }).filter(([, value]) => value !== undefined)
   const target = { agent, process, version }
   yield* Stored.setDrain(notes, target, { at, ...Object.fromEntries(given) })
-  yield* called(notes)
+  yield* callRoll(notes)
 })
 
 /**
@@ -118,7 +118,7 @@ export const undrain = Effect.fn("Processes.undrain")(function* (
 ): Effect.fn.Return<void, StoreError, RunStore> {
   const notes = yield* drainable
   yield* Stored.setDrain(notes, target, undefined)
-  yield* called(notes)
+  yield* callRoll(notes)
 })
 
 /** The notes of a store through which processes are drained. */
@@ -130,8 +130,8 @@ const drainable: Effect.Effect<Notes, StoreError, RunStore> = RunStore.use(({ no
     : Effect.succeed(notes)
 )
 
-/** Calls the roll. */
-const called = Effect.fnUntraced(function* (notes: Notes) {
+/** Asks all processes to describe themselves. Returns the id of this roll call. */
+const callRoll = Effect.fnUntraced(function* (notes: Notes) {
   const id = randomId(yield* Random.Random)
   yield* Stored.setCall(notes, { id, at: yield* Clock.currentTimeMillis })
   return id
@@ -141,7 +141,7 @@ const listed = Effect.fnUntraced(function* (notes: Notes): Effect.fn.Return<Read
   const { call } = yield* Stored.read(notes)
   const begun = yield* Clock.currentTimeMillis
   const isRecent = call !== undefined && call.at <= begun && begun - call.at < 10_000
-  const id = isRecent ? call.id : yield* called(notes)
+  const id = isRecent ? call.id : yield* callRoll(notes)
   const until = (isRecent ? call.at : begun) + (notes.changes === undefined ? 8_000 : 3_000)
   for (;;) {
     const { call, drains, entries } = yield* Stored.read(notes)

@@ -146,13 +146,8 @@ const history = Effect.fnUntraced(function* (chat: Chat) {
   if (exchanges.length === 0) note(chat, "no messages yet")
   for (const { answer, question, status } of exchanges) {
     screen.out(`${Text.paint("you", "title", setting.look)}  ${Text.paragraph(question)}`)
-    screen.out(
-      answer === undefined
-        ? status === "running"
-          ? "(no answer yet)\n"
-          : `(${status})\n`
-        : whole(setting.drawing, answer.trimEnd())
-    )
+    const missing = status === "running" ? "no answer yet" : status
+    screen.out(answer === undefined ? `(${missing})\n` : whole(setting.drawing, answer.trimEnd()))
   }
 })
 

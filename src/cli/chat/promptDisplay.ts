@@ -18,7 +18,7 @@ export class PromptDisplay extends Writable {
     terminal.on("resize", this.#onResize)
   }
 
-  /** Leaves the terminal to others. */
+  /** Stops following the size of the terminal. */
   release(): void {
     this.#terminal.off("resize", this.#onResize)
   }

@@ -56,7 +56,7 @@ export interface Drain extends TypeOf<typeof drain> {}
 
 const call = lazily(() => Schema.Struct({ id: Schema.String, at: Schema.Finite }))
 
-/** The question who is there. */
+/** A request to all processes to describe themselves. */
 export interface RollCall extends TypeOf<typeof call> {}
 
 /** The orders of operators, and the entries of processes. */

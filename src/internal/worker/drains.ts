@@ -123,7 +123,7 @@ const register = Effect.fnUntraced(function* (
   })
   const often = notes.changes === undefined ? "5 seconds" : "1 second"
   const report = Effect.andThen(taken(emptied), Effect.catchCause(write, notRead))
-  // One that crashed has not left.
+  // A process that crashed under this name has left its entry and its drains.
   yield* leave(notes, name)
   yield* Effect.addFinalizer(() => leave(notes, name))
   yield* Effect.forkScoped(RestingPolls.repeat({ poll, often }, notes.changes), { startImmediately: true })

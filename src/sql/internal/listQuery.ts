@@ -65,7 +65,7 @@ const rowsOf = (sql: SqlClient, filter: RunFilter, page: Page, columns: string, 
 }
 
 /**
- * Returns whether ids, labels or tags select runs, or a query. They are sorted, so that the database need not scan all
+ * Returns whether ids, labels, a tag or a query select the runs. These are sorted, so that the database need not scan all
  * runs in their order.
  */
 const selectsFew = (filter: RunFilter, { among }: Page): boolean =>

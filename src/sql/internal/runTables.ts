@@ -365,7 +365,7 @@ const searching = (key: string, bytes: string) => [
   `CREATE TABLE kernai_search_slices (entry ${bytes === "BLOB" ? "INTEGER" : "BIGINT"} PRIMARY KEY, bits ${bytes} NOT NULL)`
 ]
 
-// What a trigger does on a conflict is decided by the statement that runs it, so this one has none.
+// The ON CONFLICT clause of a statement replaces those in the triggers that it fires, so this trigger has none.
 const unindexSqlite = ["INSERT", "UPDATE"].map(
   (change) => `CREATE TRIGGER kernai_words_${change.toLowerCase()} AFTER ${change} ON kernai_words
     BEGIN

@@ -8,7 +8,7 @@ import type { StoreError } from "../../KernelError.ts"
 import type { RunStoreShape } from "../../RunStore.ts"
 import { waitingIn } from "./studioData.ts"
 
-/** What changed since the change before. */
+/** The difference between two lists of the runs that wait. */
 export interface WaitingChange {
   /** The number of runs that wait. */
   readonly count: number
