@@ -7,7 +7,19 @@ import { RunEntity } from "kernai/cluster"
 import { MockProvider } from "kernai/testing"
 import { make as makeKernel } from "../../src/cluster/internal/clusterVerbs.ts"
 import * as Messages from "../../src/cluster/internal/messenger.ts"
-import { client, clerk, clientMachine, entities, kernelOn, machine, pay, runner, soon, spoken } from "./support.ts"
+import {
+  client,
+  clerk,
+  clientMachine,
+  entities,
+  kernelOn,
+  machine,
+  pay,
+  runner,
+  type Setting,
+  soon,
+  spoken
+} from "./support.ts"
 
 const headOf = (store: RunStore.RunStoreShape, runId: string) => Effect.map(store.head(runId), Option.getOrThrow)
 
@@ -28,6 +40,32 @@ const onMachines = <A, E>(test: Effect.Effect<A, E, Scope.Scope | Layer.Success<
 const confirms = Policy.layer(({ name }) =>
   Effect.succeed(name === "pay" ? Policy.confirm("it costs") : Policy.allowed)
 )
+
+/** Starts a client that receives the replies to its messages as `askBy` says. */
+const clientThatAsks = Effect.fnUntraced(function* (
+  store: RunStore.RunStoreShape,
+  askBy: (messenger: Messages.Messenger) => Messages.Messenger["ask"]
+) {
+  const messenger = yield* Messages.make
+  const kernel = Context.get(yield* Layer.build(kernelOn(store)), Kernel.Kernel)
+  return makeKernel({ kernel, store, shared: store, messenger: { ...messenger, ask: askBy(messenger) } })
+})
+
+/** Sends a message whose runner replies that it was interrupted. */
+const interrupted =
+  ({ send }: Messages.Messenger): Messages.Messenger["ask"] =>
+  (message) =>
+    Effect.andThen(send(message), Effect.interrupt)
+
+/** Starts a runner whose run `r` waits for a person. Returns the answers that let it pay. */
+const paused = Effect.fnUntraced(function* (store: RunStore.RunStoreShape, setting?: Setting) {
+  yield* Effect.provideContext(runner(store, setting), yield* Layer.build(confirms))
+  const here = yield* client(store)
+  yield* Effect.provideContext(Kernel.submit(clerk, "go", { runId: "r" }), here)
+  yield* TestClock.adjust("2 seconds")
+  const open = yield* Effect.provideContext(Kernel.questions("r"), here)
+  return open.map(({ callId }) => ({ callId, approved: true }))
+})
 
 describe("ClusterKernel", () => {
   it.effect("runs the runs of a client on a runner, and returns their results", () =>
@@ -89,15 +127,56 @@ describe("ClusterKernel", () => {
     Effect.gen(function* () {
       const store = yield* RunStore.makeMemory
       yield* runner(store)
-      const messenger = yield* Messages.make
-      const kernel = Context.get(yield* Layer.build(kernelOn(store)), Kernel.Kernel)
-      const interrupted = {
-        ...messenger,
-        ask: (message: RunEntity.Drive) => Effect.andThen(messenger.send(message), Effect.interrupt)
-      }
-      const client = makeKernel({ kernel, store, shared: store, messenger: interrupted })
+      const client = yield* clientThatAsks(store, interrupted)
       const running = yield* Effect.forkChild(client.run(clerk, "go", { runId: "r" }))
       assert.strictEqual((yield* soon(running)).text, "paid")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("waits for a resumed run whose runner replies that it was interrupted", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const gate = yield* Deferred.make<string>()
+      const answers = yield* paused(store, { skills: [pay(Deferred.await(gate))] })
+      const client = yield* clientThatAsks(store, interrupted)
+      const running = yield* Effect.forkChild(client.resume(clerk, "r", { answers }))
+      yield* TestClock.adjust("30 seconds")
+      assert.isUndefined(running.pollUnsafe())
+      assert.strictEqual(yield* statusOf(store, "r"), "running")
+      yield* Deferred.succeed(gate, "ok")
+      assert.strictEqual((yield* soon(running)).text, "paid")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("waits for a resumed run whose runner never replies", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const answers = yield* paused(store)
+      const client = yield* clientThatAsks(
+        store,
+        ({ send }) =>
+          (message) =>
+            Effect.andThen(send(message), Effect.never)
+      )
+      const running = yield* Effect.forkChild(client.resume(clerk, "r", { answers }))
+      assert.strictEqual((yield* soon(running)).text, "paid")
+    }).pipe(onOneMachine)
+  )
+
+  it.effect("sends a resume again that an interrupted runner has not begun", () =>
+    Effect.gen(function* () {
+      const store = yield* RunStore.makeMemory
+      const answers = yield* paused(store)
+      let asked = 0
+      const client = yield* clientThatAsks(
+        store,
+        ({ ask }) =>
+          (message) =>
+            asked++ === 0 ? Effect.interrupt : ask(message)
+      )
+      const events = yield* Effect.forkChild(Stream.runCollect(client.resumeStream(clerk, "r", { answers })))
+      assert.strictEqual((yield* soon(events)).at(-1)?.type, "run_completed")
+      assert.strictEqual(asked, 2)
     }).pipe(onOneMachine)
   )
 

@@ -1,8 +1,10 @@
 /** The operations of a kernel whose runs are run by a cluster. */
 
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { Agent, InputOf } from "../../Agent.ts"
 import { randomId } from "../../kit/randomId.ts"
@@ -54,7 +56,7 @@ export const make = (client: Client): KernelShape => {
     submit: (agent, input, ...[options = {}]) => begin(agent, input, options),
     run: (agent, input, ...[options = {}]) =>
       Effect.flatMap(ifRoom(created(agent, input, options)), (runId) =>
-        Effect.andThen(toRest(client, runId), resultOf(client, agent, runId))
+        Effect.andThen(drive(client, runId), resultOf(client, agent, runId))
       ),
     stream: (agent, input, ...[options = {}]) =>
       typed(
@@ -100,27 +102,38 @@ const here = [
 
 // ---------------------------------------------------------------- starting
 
-/** Brings a new run to rest, and waits for it. Polls the head of the run to notice a dead runner or a lost message. */
-const toRest = ({ messenger, store }: Client, runId: string) => {
-  const isAtRest = Effect.map(store.head(runId), (head) =>
-    Option.match(head, { onNone: () => true, onSome: ({ status }) => !underWay.has(status.type) })
-  )
-  const waiting = Effect.repeat(
-    Effect.delay(
-      Effect.orElseSucceed(isAtRest, () => false),
-      "5 seconds"
-    ),
-    {
-      until: (isAtRest) => isAtRest
-    }
-  )
-  // Also answered for a run that waits for a runner with its agent.
-  const asked = Effect.andThen(messenger.ask(new Drive({ runId, revision: 1 })), isAtRest).pipe(
-    Effect.flatMap((isAtRest) => (isAtRest ? Effect.void : Effect.never)),
-    // A runner that is stopped may reply that it was interrupted. Another one continues the run.
-    Effect.catchCause(() => Effect.never)
-  )
-  return Effect.asVoid(Effect.raceFirst(asked, waiting))
+/** Sends a new run to its runner, and waits until it is at rest. */
+const drive = (client: Client, runId: string): Effect.Effect<void> => {
+  const message = new Drive({ runId, revision: 1 })
+  // A lost message is found by polling, and another runner continues the run of a stopped one.
+  const asked = Effect.catchCause(client.messenger.ask(message), () => Effect.never)
+  return toRest(client, message, asked)
+}
+
+/**
+ * Asks for a run to continue from a revision, and waits until it is at rest. Polls the head of the run to notice a dead
+ * runner or a lost reply.
+ */
+const toRest = <E>(
+  { store }: Client,
+  { revision, runId }: Pick<Drive, "revision" | "runId">,
+  asked: Effect.Effect<unknown, E>
+): Effect.Effect<void, E> => {
+  const isAtRest = (after: number) =>
+    store.head(runId).pipe(
+      Effect.map(
+        Option.match({
+          onNone: () => true,
+          onSome: (head) => head.revision > after && !underWay.has(head.status.type)
+        })
+      ),
+      Effect.orElseSucceed(() => false)
+    )
+  const polled = (after: number) =>
+    Effect.repeat(isAtRest(after), { until: (isAtRest) => isAtRest, schedule: Schedule.spaced("5 seconds") })
+  const continued = Effect.raceFirst(asked, Effect.delay(polled(revision), "5 seconds"))
+  // A runner also replies for a run that waits for a runner with its agent.
+  return Effect.asVoid(Effect.andThen(continued, polled(0)))
 }
 
 const underWay: ReadonlySet<RunHead["status"]["type"]> = new Set(["queued", "running", "interrupted"])
@@ -183,19 +196,29 @@ const resumedOf = <Output, S extends AnySkill<unknown>, R>(
 
 // ---------------------------------------------------------------- resuming
 
-/** Sends a resume, and waits until the run is at rest. Returns the previous revision of the run. */
+/** Sends a resume, and waits until the run is at rest. */
 const resume = Effect.fnUntraced(function* (
-  { messenger, store }: Client,
+  client: Client,
   agent: Pick<Agent, "name" | "aliases">,
   runId: string,
   options: ResumeOptions
 ) {
   yield* travels(options)
-  const { revision } = yield* storedFor(store, runId, agent, options)
-  const nonce = randomId(yield* Random.Random)
-  const { refused } = yield* messenger.ask(new Drive({ runId, revision, how: resumption(options), nonce }))
-  if (refused !== undefined) return yield* failRefused(refused)
+  const { revision } = yield* storedFor(client.store, runId, agent, options)
+  const asked = Effect.gen(function* () {
+    const nonce = randomId(yield* Random.Random)
+    const { refused } = yield* client.messenger.ask(new Drive({ runId, revision, how: resumption(options), nonce }))
+    if (refused !== undefined) return yield* failRefused(refused)
+  })
+  yield* toRest(client, { runId, revision }, untilReplied(asked))
 })
+
+/**
+ * Asks again after each reply of a stopped runner that it was interrupted. A run that has continued since then is not
+ * resumed twice, because a message for an earlier revision changes nothing.
+ */
+const untilReplied = <A, E>(asked: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.catchCauseIf(asked, Cause.hasInterruptsOnly, () => Effect.delay(untilReplied(asked), "1 second"))
 
 /** Emits the events of a run from its resume until it is at rest. A completed run emits its end again. */
 const resumeStream = <Output, S extends AnySkill<unknown>, R>(
