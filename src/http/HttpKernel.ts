@@ -15,6 +15,7 @@ import * as HttpApiBuilder from "effect/http-api/HttpApiBuilder"
 import * as HttpApiMiddleware from "effect/http-api/HttpApiMiddleware"
 import * as OpenApi from "effect/http-api/OpenApi"
 import * as Layer from "effect/Layer"
+import { signatureOf } from "../Caller.ts"
 import type { Kernel } from "../Kernel.ts"
 import type { ConfigInvalid } from "../KernelError.ts"
 import { layerFor } from "../kit/layerFor.ts"
@@ -200,11 +201,11 @@ const operatorLayer = (api: HttpKernelApi.HttpKernelApi) =>
         processes: ({ query }) =>
           own((runs) => runs.operate(Effect.all({ processes: Processes.list(query), drains: Processes.drains }))),
         drain: ({ payload: { reason, ...target } }) =>
-          own((runs) => runs.operate(Processes.drain(target, { by: runs.caller.id, reason }))),
+          own((runs) => runs.operate(Processes.drain(target, { by: signatureOf(runs.caller), reason }))),
         undrain: ({ payload }) => own((runs) => runs.operate(Processes.undrain(payload))),
         schedules: ({ query }) => Handlers.schedules(own, query),
         pauseSchedule: ({ params: { name }, payload }) =>
-          own((runs) => runs.operate(Schedules.pause(name, { ...payload, by: runs.caller.id }), name)),
+          own((runs) => runs.operate(Schedules.pause(name, { ...payload, by: signatureOf(runs.caller) }), name)),
         resumeSchedule: ({ params: { name } }) => own((runs) => runs.operate(Schedules.resume(name), name)),
         runSchedule: ({ params: { name } }) =>
           own((runs) => Effect.map(runs.operate(Schedules.run(name), name), (runId) => ({ runId })))

@@ -11,7 +11,7 @@ import { clientOf, serve, spoken } from "../support/http.ts"
 
 const callers: Record<string, Access.Caller> = {
   eva: { id: "eva", tenant: "acme" },
-  root: { id: "root", isOperator: true }
+  root: { id: "root", name: "Rita", isOperator: true }
 }
 
 const as = (token: string) => ({ transformClient: HttpClient.mapRequest(HttpClientRequest.bearerToken(token)) })
@@ -80,7 +80,7 @@ describe("the operator routes", () => {
       assert.strictEqual(listed?.last?.runId, "hourly@1970-01-01T01:00:00.000Z")
       yield* operator.pauseSchedule("hourly", { reason: "audit" })
       const [paused] = yield* operator.schedules()
-      assert.deepInclude(paused?.paused, { by: "root", reason: "audit" })
+      assert.deepInclude(paused?.paused, { by: "Rita (root)", reason: "audit" })
       assert.match(yield* operator.runSchedule("hourly"), /^hourly@2\S+Z$/)
       yield* operator.resumeSchedule("hourly")
       assert.isUndefined((yield* operator.schedules())[0]?.paused)
@@ -96,7 +96,7 @@ describe("the operator routes", () => {
       assert.deepInclude(worker, { state: "running", holds: [], agents: [{ name: "clerk", version: "7", runs: 0 }] })
       const target = { agent: "clerk", version: "7" }
       yield* operator.drain({ ...target, reason: "rollout" })
-      assert.deepInclude((yield* operator.processes()).drains[0], { ...target, by: "root", reason: "rollout" })
+      assert.deepInclude((yield* operator.processes()).drains[0], { ...target, by: "Rita (root)", reason: "rollout" })
       yield* Effect.repeat(operator.processes(), { until: ({ processes }) => processes[0]?.state === "drained" })
       const runId = yield* root.start("clerk", "Ready?")
       assert.strictEqual((yield* root.head(runId)).status.type, "queued")
