@@ -1,6 +1,6 @@
 /**
- * Tables that fit the terminal. A column without any text is left out. Without enough room the least important columns are left out, and long cells are cut
- * with `…`. A narrow terminal gets a card for each row.
+ * Tables that fit the terminal. A column without any text is left out. Without enough room the least important columns
+ * are left out, and long cells are cut with `…`. A narrow terminal gets a card for each row.
  */
 
 import * as Text from "./terminalText.ts"
