@@ -16,19 +16,7 @@ import * as Strings from "effect/String"
 import type { DialectName } from "./Dialect.ts"
 import * as Generations from "./Generation.ts"
 import * as Configs from "./internal/agent/agentConfig.ts"
-import type {
-  Agent,
-  AnyMember,
-  AnyOptions,
-  ContextFor,
-  ContextOf,
-  Options,
-  OutputOf,
-  SchemaOf,
-  ServicesOf,
-  Settled,
-  SkillsOf
-} from "./internal/agent/agentModel.ts"
+import type { Agent, AgentTypes, AnyOptions, ContextOf, Options } from "./internal/agent/agentModel.ts"
 import { invalid, problem } from "./internal/agent/agentProblem.ts"
 import { withOwnSkills as addOwnSkills } from "./internal/agent/ownSkills.ts"
 import * as Team from "./internal/agent/team.ts"
@@ -61,17 +49,13 @@ export type { DialectName }
 export type { ContextSchema }
 
 /**
- * Derives types of an agent from the skills and agents that it lists.
+ * Derives types of an agent from the options of `make`. Declarations that the compiler writes for functions around it
+ * name them.
  *
  * @category models
  * @since 0.1.0
  */
-export declare namespace AgentTypes {
-  /** The skills that type its events. */
-  type Skills<S, Members> = SkillsOf<S, Members>
-  /** The services that its skill values and its agents need. */
-  type Services<S, Members> = ServicesOf<S, Members>
-}
+export type { AgentTypes }
 
 /**
  * Creates an agent.
@@ -93,17 +77,19 @@ export function make<
   const S extends ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined = undefined,
   Output = undefined,
   R = never,
-  const Members extends AnyMember = never,
+  const Members extends AgentTypes.Member = never,
   C = never,
   I = unknown,
-  const Handoffs extends AnyMember = never
+  const Handoffs extends AgentTypes.Member = never
 >(
-  options: Options<R, S, Output, Members, C, I, Handoffs> & SchemaOf<Output> & ContextFor<Members | Handoffs, C>
+  options: Options<R, S, Output, Members, C, I, Handoffs> &
+    AgentTypes.SchemaOf<Output> &
+    AgentTypes.ContextFor<Members | Handoffs, C>
 ): Agent<
-  OutputOf<Output>,
-  SkillsOf<S, Members | Handoffs>,
-  Settled<R> | ServicesOf<S, Members | Handoffs>,
-  Settled<C>,
+  AgentTypes.Output<Output>,
+  AgentTypes.Skills<S, Members | Handoffs>,
+  AgentTypes.Settled<R> | AgentTypes.Services<S, Members | Handoffs>,
+  AgentTypes.Settled<C>,
   I
 >
 export function make(options: AnyOptions): Agent<unknown, AnySkill<unknown>, unknown, unknown> {

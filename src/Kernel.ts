@@ -18,14 +18,7 @@ import type { Agent, InputOf } from "./Agent.ts"
 import * as Cancels from "./internal/run/cancel.ts"
 import * as Follows from "./store-kit/Follow.ts"
 import * as Forks from "./internal/kernel/fork.ts"
-import {
-  type ErrorsOf,
-  type Exactly,
-  type KernelParts,
-  type ServicesOf,
-  modelsOf,
-  storesOf
-} from "./internal/kernel/kernelParts.ts"
+import { type KernelParts, modelsOf, storesOf } from "./internal/kernel/kernelParts.ts"
 import { newRunId as randomRunId } from "./internal/kernel/environment.ts"
 import { type KernelShape, type Needs, type Parts, make } from "./internal/kernel/kernelVerbs.ts"
 import * as Queue from "./internal/kernel/queue.ts"
@@ -458,8 +451,8 @@ const memoryParts = Layer.mergeAll(
  * @since 0.1.0
  */
 export function layerWith<const P extends KernelParts>(
-  parts: P & Exactly<P>
-): Layer.Layer<Kernel | Parts, ErrorsOf<P>, ServicesOf<P>>
+  parts: P & { readonly [K in Exclude<keyof P, keyof KernelParts>]: never }
+): Layer.Layer<Kernel | Parts, KernelParts.Errors<P>, KernelParts.Services<P>>
 export function layerWith(parts: KernelParts): Layer.Layer<Kernel | Parts, unknown, unknown> {
   return layerNoProvider.pipe(Layer.provide(modelsOf(parts)), Layer.provideMerge(storesOf(parts)))
 }

@@ -63,6 +63,7 @@ export type {
   Made,
   MakeOptions,
   Options,
+  ProgressOf,
   Report,
   Reporting,
   SkillContext,

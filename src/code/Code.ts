@@ -32,7 +32,7 @@ import { unfenced, utf8Length } from "../kit/text.ts"
 import * as Program from "../Program.ts"
 import { Outside } from "../Simulation.ts"
 import type { AnySkill } from "../Skill.ts"
-import { type AnyAgent, type CodeFunction, found, functionsOf, listing } from "./internal/functions.ts"
+import { type CodeFunction, found, functionsOf, listing } from "./internal/functions.ts"
 import { Threads } from "./internal/quickJsThreads.ts"
 
 /**
@@ -85,7 +85,7 @@ export interface Options<S, Members> extends Pick<
  */
 export const agent = <
   const S extends ReadonlyArray<AnySkill<unknown>> = readonly [],
-  const Members extends AnyAgent = never
+  const Members extends Agent<unknown, AnySkill<unknown>, unknown, unknown> = never
 >(
   options: Options<S, Members>
 ): Agent<typeof Answer.Type, AgentTypes.Skills<S, Members>, CodeInterpreter | AgentTypes.Services<S, Members>> => {

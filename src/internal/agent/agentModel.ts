@@ -188,9 +188,6 @@ export type Check<in Answer, out R = never> = (
 /** All fields optional; undefined is the same as absent. */
 type Optional<A> = { readonly [K in keyof A]?: A[K] | undefined }
 
-/** An agent of any type, or the name of one. */
-export type AnyMember = Agent<unknown, AnySkill<unknown>, unknown, unknown> | string
-
 /**
  * The options of `make`. Defaults are given at the fields of `Agent`.
  */
@@ -198,7 +195,7 @@ export interface Options<
   R,
   S = ReadonlyArray<AnySkill<unknown> | string> | "all" | undefined,
   Output = Schema.ConstraintDecoder<unknown>,
-  Members = AnyMember,
+  Members = AgentTypes.Member,
   C = never,
   I = unknown,
   Handoffs = Members
@@ -258,7 +255,7 @@ export interface Options<
    * if the process dies before the answer is stored; a failure of it fails the run with `ExtensionFailed`. It may ask
    * another agent by `Kernel.run`, whose tokens are not those of this run.
    */
-  readonly until?: Check<OutputOf<NoInfer<Output>>, R> | undefined
+  readonly until?: Check<AgentTypes.Output<NoInfer<Output>>, R> | undefined
   /**
    * The input: a Schema, whose JSON becomes the first message of a run. Agents that call it, programs and `Kernel.run`
    * give a value of it. Default: one text.
@@ -289,9 +286,6 @@ type Unstored<A> = A extends Media & { readonly id: string }
     ? A
     : { readonly [K in keyof A]: Unstored<A[K]> }
 
-/** The type of an answer: that of its schema, or text without one. */
-export type OutputOf<Output> = Output extends Schema.Constraint ? Output["Type"] : string
-
 /**
  * A skill that an agent lists by its name. Its events carry the name; their input and output are unknown.
  */
@@ -299,14 +293,46 @@ export interface Named<out Name extends string> extends AnySkill {
   readonly name: Name
 }
 
+/**
+ * Derives types of an agent from its options: `S` are the skills that it lists, and `Members` the agents.
+ */
+export declare namespace AgentTypes {
+  /** An agent of any type, or the name of one. */
+  type Member = Agent<unknown, AnySkill<unknown>, unknown, unknown> | string
+
+  /** The type of an answer: that of its schema, or text without one. */
+  type Output<O> = O extends Schema.Constraint ? O["Type"] : string
+
+  /**
+   * The skills that type the events of an agent: its own, and those of its agents. They are read from a field, since the
+   * compiler shows such a union by its members, and others by the alias that made them.
+   */
+  type Skills<S, Members> = (Entries<Listed<S>> | SkillsIn<Members>)["skill"]
+
+  /** The services of skill values, and of agents. A skill of unknown services takes them from where it is registered. */
+  type Services<S, Members> = Known<SkillTypes.Services<ValuesOf<S>>> | ServicesIn<Members>
+
+  /**
+   * A type that is not inferred from the place where the result is used: an agent made there would take the `any` of a
+   * function of any effects for its own services. `NoInfer` would do the same, but hides the members of a union.
+   */
+  type Settled<A> = [A] extends [infer Same] ? Same : never
+
+  /** Makes the compile error say why an output cannot be used. */
+  type SchemaOf<O> = O extends Schema.ConstraintDecoder<unknown> | undefined
+    ? unknown
+    : O extends Schema.Constraint
+      ? { readonly output: "`output` takes a Schema that needs no services" }
+      : { readonly output: "`output` takes a Schema: put the fields into Schema.Struct({ … })" }
+
+  /** Makes the compile error say that an agent lacks the context which the agents it reaches declare. */
+  type ContextFor<Members, C> = [Lacking<Members, C>] extends [never]
+    ? unknown
+    : { readonly context: "an agent declares the context that the agents it reaches read" }
+}
+
 /** The entries of a list of skills: any skill for `all` and for a list whose type is not known. */
 type Listed<S> = S extends ReadonlyArray<infer Entry> ? Entry : S extends "all" ? AnySkill<unknown> : never
-
-/**
- * The skills that type the events of an agent: its own, and those of its agents. They are read from a field, since the
- * compiler shows such a union by its members, and others by the alias that made them.
- */
-export type SkillsOf<S, Members> = (Entries<Listed<S>> | SkillsIn<Members>)["skill"]
 
 interface Holds<out S> {
   readonly skill: S
@@ -322,9 +348,6 @@ type Entries<Entry> = Entry extends string
 
 type SkillsIn<Members> = Members extends Agent<unknown, infer S, unknown, unknown> ? Holds<S> : never
 
-/** The services of skill values, and of agents. A skill of unknown services takes them from where it is registered. */
-export type ServicesOf<S, Members> = Known<SkillTypes.Services<ValuesOf<S>>> | ServicesIn<Members>
-
 type ServicesIn<Members> = Members extends Agent<unknown, AnySkill<unknown>, infer R, unknown> ? Known<R> : never
 
 type Known<R> = unknown extends R ? never : R
@@ -333,27 +356,9 @@ export type AnyOptions = Options<
   unknown,
   ReadonlyArray<AnySkill<unknown> | string> | "all",
   Schema.ConstraintDecoder<unknown>,
-  AnyMember,
+  AgentTypes.Member,
   unknown
 >
-
-/**
- * A type that is not inferred from the place where the result is used: an agent made there would take the `any` of a
- * function of any effects for its own services. `NoInfer` would do the same, but hides the members of a union.
- */
-export type Settled<A> = [A] extends [infer Same] ? Same : never
-
-/** Makes the compile error say why an output cannot be used. */
-export type SchemaOf<Output> = Output extends Schema.ConstraintDecoder<unknown> | undefined
-  ? unknown
-  : Output extends Schema.Constraint
-    ? { readonly output: "`output` takes a Schema that needs no services" }
-    : { readonly output: "`output` takes a Schema: put the fields into Schema.Struct({ … })" }
-
-/** Makes the compile error say that an agent lacks the context which the agents it reaches declare. */
-export type ContextFor<Members, C> = [Lacking<Members, C>] extends [never]
-  ? unknown
-  : { readonly context: "an agent declares the context that the agents it reaches read" }
 
 type Lacking<Members, C> =
   Members extends Agent<unknown, AnySkill<unknown>, unknown, infer Needed>

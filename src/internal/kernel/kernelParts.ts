@@ -37,18 +37,17 @@ export interface KernelParts {
   readonly media?: LayerOf<MediaStore.MediaStore> | undefined
 }
 
-/** The errors with which the layer of a kernel fails. */
-export type ErrorsOf<P extends KernelParts> = Layer.Error<LayersOf<P>> | ConflictOf<P["skills"] | P["protocols"]>
+export declare namespace KernelParts {
+  /** The errors with which the layer of a kernel fails. */
+  type Errors<P extends KernelParts> = Layer.Error<LayersOf<P>> | ConflictOf<P["skills"] | P["protocols"]>
 
-/** The services that the layer of a kernel needs. */
-export type ServicesOf<P extends KernelParts> =
-  | Layer.Services<LayersOf<P>>
-  | SkillTypes.Services<Listed<P["skills"]>>
-  | ProtocolServices<Listed<P["protocols"]>>
-  | (P extends { readonly provider: object } | { readonly models: object } ? never : Provider)
-
-/** Refuses keys that no part has. */
-export type Exactly<P> = { readonly [K in Exclude<keyof P, keyof KernelParts>]: never }
+  /** The services that the layer of a kernel needs. */
+  type Services<P extends KernelParts> =
+    | Layer.Services<LayersOf<P>>
+    | SkillTypes.Services<Listed<P["skills"]>>
+    | ProtocolServices<Listed<P["protocols"]>>
+    | (P extends { readonly provider: object } | { readonly models: object } ? never : Provider)
+}
 
 type LayersOf<P> = Extract<P[keyof P], Layer.Any>
 

@@ -252,7 +252,10 @@ export interface MakeOptions<
   readonly execute: (input: S["Type"], context: NoInfer<SkillContext<C, K, ProgressOf<P>>>) => Effect.Effect<A, E, R>
 }
 
-/** The progress that a skill reports. In a generator function the compiler infers `never`. */
+/**
+ * The progress that a skill reports: values of its `progress` schema, or any JSON without one. In a generator function
+ * the compiler infers `never`.
+ */
 export type ProgressOf<P extends Schema.Constraint> = [P] extends [never] ? Json : P["Type"]
 
 /**
