@@ -7,7 +7,7 @@
 import { Clock, Duration, Effect, Layer, Option, Result, Stream } from "effect"
 import type { RunState } from "kernai"
 import { RunCodec, RunStore } from "kernai"
-import { Polling, StoreRules } from "kernai/store-kit"
+import { Polling, StoreRules, StoreSearch } from "kernai/store-kit"
 
 /** Who has a run, and until when. */
 export interface Lease {
@@ -122,13 +122,13 @@ const make = (database: Database, clock: Clock.Clock) => {
   })
 
   const list = Effect.fnUntraced(function* (filter: RunStore.RunFilter = {}) {
-    const words = StoreRules.searchWords(filter.search)
+    const words = StoreSearch.wordsOf(filter.search)
     const heads: Array<RunStore.RunHead> = []
     for (const runId of database.runIds()) {
       const state = yield* load(runId)
       if (state === undefined) continue
       const head = headOf(state)
-      if (RunStore.matches(head, filter) && StoreRules.mentions(state, words)) heads.push(head)
+      if (RunStore.matches(head, filter) && StoreSearch.mentions(state, words)) heads.push(head)
     }
     return heads.sort(RunStore.inOrder(filter)).slice(0, StoreRules.atMost(filter))
   })

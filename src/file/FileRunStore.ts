@@ -18,16 +18,8 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Polling from "../store-kit/Polling.ts"
 import { type OfferFolder, offerFolder } from "../store-kit/Offers.ts"
-import {
-  areStored,
-  atMost,
-  damaged,
-  journalHeadOf,
-  leaseOf,
-  mentions,
-  movedSince,
-  searchWords
-} from "../store-kit/StoreRules.ts"
+import { areStored, atMost, damaged, journalHeadOf, leaseOf, movedSince } from "../store-kit/StoreRules.ts"
+import * as StoreSearch from "../store-kit/StoreSearch.ts"
 import * as SharedHistory from "../store-kit/SharedHistory.ts"
 import * as StateParts from "../store-kit/StateParts.ts"
 import * as RunCodec from "../RunCodec.ts"
@@ -170,14 +162,14 @@ const list = Effect.fnUntraced(function* ({ heads, journals }: Directory, filter
   const found = (yield* heads.all(filter.prefix))
     .filter((head) => RunStore.matches(head, filter))
     .sort(RunStore.inOrder(filter))
-  const wanted = searchWords(filter.search)
+  const wanted = StoreSearch.wordsOf(filter.search)
   const most = atMost(filter)
   if (wanted.length === 0) return found.slice(0, most)
   const answering: Array<RunStore.RunHead> = []
   for (const head of found) {
     if (answering.length === most) break
     const state = yield* Effect.catch(journals.load(head.runId), heads.leftOut(Name.make(head.runId)))
-    if (state !== undefined && Option.isSome(state) && mentions(state.value, wanted)) answering.push(head)
+    if (state !== undefined && Option.isSome(state) && StoreSearch.mentions(state.value, wanted)) answering.push(head)
   }
   return answering
 })

@@ -2,7 +2,7 @@
  * The rules that every run store follows: appending to journals, reading them, and the heads of runs.
  *
  * A journal holds the records of one run, with consecutive revisions from 1. A head summarizes a run without its
- * journal. A filter selects and orders heads. A search covers the question, the answer and the results of calls.
+ * journal. A filter selects and orders heads.
  *
  * @since 0.1.0
  */
@@ -13,11 +13,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import { isSelected } from "../Caller.ts"
-import type { CallResult } from "../Call.ts"
-import { toText } from "../Content.ts"
 import { ConcurrentAppendError, StoreError } from "../KernelError.ts"
 import * as RunCodec from "../RunCodec.ts"
-import { type RunRecord, type RunState, type Status, advance, answer, turnCount } from "../RunState.ts"
+import { type RunRecord, type RunState, type Status, advance, turnCount } from "../RunState.ts"
 import * as Storable from "../kit/storable.ts"
 import { flat } from "../kit/text.ts"
 import { timeSpan } from "../kit/time.ts"
@@ -426,55 +424,6 @@ export const dueAt = ({ status }: { readonly status?: RunHead["status"] | Status
   const deadline = status === undefined ? undefined : answerBy({ status })
   return deadline === undefined ? undefined : Math.min(deadline, 8.64e15)
 }
-
-// ---------------------------------------------------------------- search
-
-/**
- * Returns the text to search: the answer, the question, then the first 1,024 characters of each result of the last 64
- * turns. At most 65,536 characters, in lower case and without characters that databases reject.
- *
- * @category getters
- * @since 0.1.0
- */
-export const searchText = (state: RunState): string => {
-  const question = state.input.slice(state.history).flatMap((message) => message.content)
-  const texts = question.map((content) => (content.type === "text" ? content.text : ""))
-  const turns = state.turns.slice(-64).concat(state.currentTurn ?? [])
-  const results = turns.flatMap(({ completed }) => completed.map((result) => resultText(result).slice(0, 1024)))
-  return clean([answer(state) ?? "", ...texts, ...results].join("\n").slice(0, 65_536))
-}
-
-const resultText = ({ error, output = [] }: CallResult): string =>
-  [...output.map(toText), error?.message ?? ""].join("\n")
-
-/**
- * Splits a search into its words, at most 32 different ones.
- *
- * @category getters
- * @since 0.1.0
- */
-export const searchWords = (search: string | undefined): ReadonlyArray<string> => {
-  const words = new Set(search === undefined ? [] : clean(search).split(/\s+/))
-  words.delete("")
-  return [...words].slice(0, mostWords)
-}
-
-/**
- * Returns whether all words occur in the searched text of a run.
- *
- * @category guards
- * @since 0.1.0
- */
-export const mentions = (state: RunState, wanted: ReadonlyArray<string>): boolean => {
-  if (wanted.length === 0) return true
-  const text = searchText(state)
-  return wanted.every((word) => text.includes(word))
-}
-
-/** Databases bound the conditions of a query. */
-const mostWords = 32
-
-const clean = (text: string): string => text.toLowerCase().replaceAll("\u0000", " ").toWellFormed()
 
 /**
  * Returns the notes whose keys begin with a text, in the order of their keys.

@@ -2,7 +2,8 @@
 
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { Fragment } from "effect/sql/Statement"
-import { searchWords, storedStatuses } from "../../store-kit/StoreRules.ts"
+import { storedStatuses } from "../../store-kit/StoreRules.ts"
+import * as StoreSearch from "../../store-kit/StoreSearch.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { RunFilter, StatusWord } from "../../RunStore.ts"
 import { nowOf } from "./databaseTime.ts"
@@ -102,7 +103,7 @@ const conditions = (sql: SqlClient, filter: RunFilter): ReadonlyArray<Fragment> 
   if (updatedBefore !== undefined) where.push(sql`at < ${updatedBefore}`)
   if (unleased === true) where.push(sql`(expires_at IS NULL OR expires_at <= ${sql.literal(nowOf(sql))})`)
   const position = sql.onDialectOrElse({ pg: () => "strpos", orElse: () => "instr" })
-  const found = searchWords(search).map((word) => sql`${sql.literal(position)}(w.body, ${word}) > 0`)
+  const found = StoreSearch.wordsOf(search).map((word) => sql`${sql.literal(position)}(w.body, ${word}) > 0`)
   // PostgreSQL would turn EXISTS into a join that compares all texts.
   if (found.length > 0) where.push(sql`(SELECT ${sql.and(found)} FROM kernai_words AS w WHERE w.run = r.run)`)
   return where

@@ -8,7 +8,8 @@ import * as Result from "effect/Result"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Cancellations, Followers } from "../../store-kit/Polling.ts"
-import { areStored, searchText, storedStatus } from "../../store-kit/StoreRules.ts"
+import { areStored, storedStatus } from "../../store-kit/StoreRules.ts"
+import * as StoreSearch from "../../store-kit/StoreSearch.ts"
 import * as SharedHistory from "../../store-kit/SharedHistory.ts"
 import type { DuePart, Marks } from "../../store-kit/StateParts.ts"
 import { ConcurrentAppendError, RunExists, type StoreError } from "../../KernelError.ts"
@@ -112,7 +113,7 @@ const rowOf = (
         format: earlier === undefined ? RunCodec.oldestFormat : RunCodec.format,
         ...(isNew ? { origin: originOf(state, earlier) } : {}),
         ...(spent === undefined ? {} : { spent }),
-        ...(isNew || state.status.type !== "running" ? { words: searchText(state) } : {})
+        ...(isNew || state.status.type !== "running" ? { words: StoreSearch.textOf(state) } : {})
       }
     })
   )

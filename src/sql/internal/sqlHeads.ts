@@ -11,16 +11,8 @@ import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Fragment } from "effect/sql/Statement"
 import { Caller } from "../../Caller.ts"
-import {
-  atMost,
-  dueAt,
-  leaseOf,
-  movedSince,
-  searchWords,
-  storedStatuses,
-  underLease,
-  withTags
-} from "../../store-kit/StoreRules.ts"
+import { atMost, dueAt, leaseOf, movedSince, storedStatuses, underLease, withTags } from "../../store-kit/StoreRules.ts"
+import * as StoreSearch from "../../store-kit/StoreSearch.ts"
 import { type ConcurrentAppendError, RunBusy, RunNotFound, type StoreError } from "../../KernelError.ts"
 import * as RunCodec from "../../RunCodec.ts"
 import type { Status } from "../../RunState.ts"
@@ -49,7 +41,8 @@ export interface Heads {
 /** Creates the heads on a client without transformations. */
 export const make = (sql: SqlClient, index: SearchIndex): Heads => ({
   head: sql.onDialectOrElse({ pg: () => readTogether(sql), orElse: () => (runId: string) => head(sql, runId) }),
-  list: (filter = {}) => (searchWords(filter.search).length === 0 ? list(sql, filter) : search(sql, index, filter)),
+  list: (filter = {}) =>
+    StoreSearch.wordsOf(filter.search).length === 0 ? list(sql, filter) : search(sql, index, filter),
   acquire: (runId, claim) => acquire(sql, runId, claim),
   release: (runId, workerId) =>
     Effect.asVoid(sql`
@@ -119,7 +112,9 @@ const search = Effect.fnUntraced(function* (sql: SqlClient, index: SearchIndex, 
   const found = yield* list(sql, filter, some)
   if (found.length === atMost(filter)) return found
   const more = yield* sql`SELECT found FROM (${some}) AS runs LIMIT 1 OFFSET ${compared - 1}`
-  return more.length === 0 ? found : yield* list(sql, filter, yield* index.candidates(searchWords(filter.search)))
+  return more.length === 0
+    ? found
+    : yield* list(sql, filter, yield* index.candidates(StoreSearch.wordsOf(filter.search)))
 })
 
 /** Texts that a search compares without asking the index, which would take longer. */

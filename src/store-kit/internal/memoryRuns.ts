@@ -35,15 +35,14 @@ import {
   inOrder,
   leaseOf,
   matches,
-  mentions,
   movedSince,
   refusal,
-  searchWords,
   sortedNotes,
   tagsAfter,
   tagsBy,
   withTags
 } from "../StoreRules.ts"
+import * as StoreSearch from "../StoreSearch.ts"
 
 /** A store and its finalizer. */
 interface Memory {
@@ -252,12 +251,12 @@ const offer = ({ from, mailbox }: Follower, records: ReadonlyArray<RunRecord>): 
 
 const list = (runs: Runs, filter: RunFilter): ReadonlyArray<RunHead> => {
   const found: Array<RunHead> = []
-  const wanted = searchWords(filter.search)
+  const wanted = StoreSearch.wordsOf(filter.search)
   const { prefix = "" } = filter
   for (const [runId, run] of runs.kept) {
     if (!runId.startsWith(prefix)) continue
     const head = headIn(runs, run)
-    if (matches(head, filter) && mentions(run.state, wanted)) found.push(head)
+    if (matches(head, filter) && StoreSearch.mentions(run.state, wanted)) found.push(head)
   }
   return found.sort(inOrder(filter)).slice(0, atMost(filter))
 }
