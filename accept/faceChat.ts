@@ -187,7 +187,7 @@ const conversation = (browser: Browser, office: Office) =>
     await page.reload()
     await page.locator('[aria-label="Good answer"][aria-pressed=true]').waitFor()
     await page.getByRole("button", { name: "Rename" }).click()
-    await page.getByLabel("name", { exact: true }).fill("Seats of Friday")
+    await page.getByLabel("Name", { exact: true }).fill("Seats of Friday")
     await page.getByRole("dialog").getByRole("button", { name: "Rename" }).click()
     const line = page.locator(".chat aside li a", { hasText: "Seats of Friday" })
     await line.waitFor()

@@ -156,11 +156,14 @@ const part = (name: string, instructions: string) =>
 const coordinator = Agent.make({
   name: "coordinator",
   version: "4",
+  description: "Pays invoices that match an order, and asks before money leaves.",
   instructions: "You pay invoices.",
   model: "claude-sonnet-4",
   skills: "all",
   agents: [part("extractor", "You read invoices."), part("matcher", "You find orders.")]
 })
+
+const starters = ["Are seats free?", invoice]
 
 const layerOf = (file: string, evaluations: string) => {
   const kernel = Kernel.layer.pipe(
@@ -177,13 +180,13 @@ const layerOf = (file: string, evaluations: string) => {
     agents: [coordinator],
     evaluations,
     name: "Support desk",
-    starters: ["Are seats free?", invoice],
+    starters,
     consent: "Messages are stored to answer them.",
     style:
       ":root { --accent: light-dark(oklch(0.45 0.12 155), oklch(0.78 0.14 155)); --accent-back: light-dark(oklch(0.955 0.025 155), oklch(0.29 0.05 155)) }",
     embedIn: ["http://localhost:*"]
   })
-  const studio = Studio.layer({ agents: [coordinator], evaluations, models })
+  const studio = Studio.layer({ agents: [coordinator], evaluations, models, starters: { coordinator: starters } })
   return Layer.provideMerge(serve(Layer.merge(studio, chat)), kernel)
 }
 

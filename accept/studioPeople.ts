@@ -35,7 +35,7 @@ const questions = (visit: Visit) =>
       await picture(page, "questions")
       await card.getByRole("button", { name: "Approve the changed input" }).click()
       await rows.nth(1).waitFor({ state: "detached" })
-      await card.getByLabel("Reason of a denial").fill("too much")
+      await card.getByLabel("Reason for denying").fill("too much")
       await card.getByRole("button", { name: "Deny" }).click()
       await shown(page, "Nothing waits for you")
       await cardOf(other.page).getByRole("button", { name: "Approve" }).click()

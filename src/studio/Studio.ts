@@ -58,6 +58,8 @@ export interface PageOptions extends Access.Options {
    * value. Each is of the provider of the agent, or of one in the `ModelRegistry` of the kernel. Default: none.
    */
   readonly models?: ReadonlyArray<Model | `${string}/${string}`> | undefined
+  /** Questions to begin a chat with, by the names of agents. Variants have those of their agent. Default: none. */
+  readonly starters?: Readonly<Record<string, ReadonlyArray<string>>> | undefined
 }
 
 /**
@@ -96,8 +98,9 @@ export const layer = <A extends RunWorker.Runnable<unknown>, R = never>(
   ConfigInvalid,
   HttpRouter.HttpRouter | Kernel | RunStore | MediaStore | RunWorker.Services<A> | R
 > => {
-  const { evaluations, models = [], pages, path = "/", readOnly = false, scenarios, token = Secrets.random() } = options
-  const data = { readOnly, scenarios, evaluations, pages, models: new Map(models.map(named)) }
+  const { evaluations, models = [], pages, path = "/", readOnly = false, scenarios, starters = {} } = options
+  const { token = Secrets.random() } = options
+  const data = { readOnly, scenarios, evaluations, pages, models: new Map(models.map(named)), starters }
   const prefix = path === "/" ? "" : path
   const secrets = Secrets.make(token, readOnly)
   const worker = readOnly || options.agents.length === 0 ? { worker: false as const } : {}

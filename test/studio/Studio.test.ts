@@ -34,7 +34,10 @@ const pay = Skill.make("pay", {
 const agent = Agent.make({ name: "clerk", instructions: "", model: "scripted", skills: "all" })
 
 const serve = (
-  options: Partial<Studio.PageOptions> = {},
+  {
+    agents = [agent],
+    ...options
+  }: Partial<Studio.PageOptions> & { readonly agents?: ReadonlyArray<typeof agent> } = {},
   policy: Layer.Layer<never> = Layer.orDie(Policy.layerRules({ confirm: [{ name: "pay" }] }))
 ): Effect.Effect<Site, never, Scope.Scope> =>
   Effect.gen(function* () {
@@ -47,7 +50,7 @@ const serve = (
       ]),
       Layer.provideMerge(Layer.merge(RunStore.layerMemory, MediaStore.layerMemory))
     )
-    const server = HttpRouter.serve(Studio.layer({ agents: [agent], ...options }), {
+    const server = HttpRouter.serve(Studio.layer({ agents, ...options }), {
       disableLogger: true,
       disableListenLog: true
     }).pipe(
@@ -429,7 +432,7 @@ describe("Studio", () => {
       const rest = JSON.parse((yield* send(site, "GET", `/data/runs/${runId}/records?after=3`, cookie)).text)
       assert.deepStrictEqual(rest.records, all.records.slice(3))
       const [line] = JSON.parse((yield* send(site, "GET", "/data/runs?status=waiting&search=eva", cookie)).text).runs
-      assert.deepInclude(line, { runId, words: "Pay Eva." })
+      assert.deepInclude(line, { runId, title: "Pay Eva." })
       const counted = yield* send(site, "GET", "/data/overview?from=0&to=8000000000000&slots=1", cookie)
       assert.deepStrictEqual(
         JSON.parse(counted.text).counts.map(({ count, status }: RunStore.RunCount) => [status, count]),
@@ -479,6 +482,22 @@ describe("Studio", () => {
       const read = (id: string) => send(site, "GET", `/data/runs/${id}/records?limit=1`, cookie)
       assert.include((yield* read(forkId)).text, "Pay Max.")
       assert.include((yield* read(runId)).text, "Pay Eva.")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("lists the questions to begin a chat with, which variants of an agent share", () =>
+    Effect.gen(function* () {
+      const agents = [agent, ...Studio.variants(agent, { models: ["openai/gpt-5"] })]
+      const starters = { clerk: ["Pay Eva."] }
+      const site = yield* serve({ agents, starters })
+      const { agents: lines } = JSON.parse((yield* send(site, "GET", "/data/info", yield* enter(site))).text)
+      assert.deepStrictEqual(
+        lines.map((line: { readonly name: string; readonly starters: unknown }) => [line.name, line.starters]),
+        [
+          ["clerk", ["Pay Eva."]],
+          ["clerk@openai/gpt-5", ["Pay Eva."]]
+        ]
+      )
     }).pipe(Effect.scoped)
   )
 

@@ -66,7 +66,7 @@ describe("RunFacts", () => {
         if (head === undefined) return assert.fail("no run")
         assert.strictEqual(head.runId, runId)
         const facts = yield* factsOf({ ...head, revision: 12 })
-        assert.deepInclude(facts, { words: "A seat, please.", errors: 1 })
+        assert.deepInclude(facts, { words: "A seat, please.", title: "A seat, please.", errors: 1 })
         assert.strictEqual(facts.tokens, 45)
         yield* factsOf({ ...head, revision: head.revision })
         yield* factsOf({ ...head, revision: head.revision })
@@ -122,7 +122,8 @@ describe("RunFacts", () => {
       const factsOf = RunFacts.make({ ...store, read: () => Stream.fail(broken) })
       const [head] = yield* store.list({})
       if (head === undefined) return assert.fail("no run")
-      assert.deepStrictEqual(yield* factsOf(head), { words: "(the journal cannot be read)" })
+      const words = "(the journal cannot be read)"
+      assert.deepStrictEqual(yield* factsOf(head), { words, title: words })
     }).pipe(Effect.provide(layer))
   )
 })

@@ -42,6 +42,8 @@ export interface Options {
   readonly pages: Pages | undefined
   /** The models with which a turn can be played again. */
   readonly models: Edits.Models
+  /** Questions to begin with, by the names of agents. */
+  readonly starters: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
 /** Adds the routes below a path. */

@@ -5,15 +5,17 @@
 
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { Message } from "../../Message.ts"
 import type { PhaseEvent, RunRecord } from "../../RunRecord.ts"
 import type { RunHead, RunStoreShape } from "../../RunStore.ts"
 import { addCost } from "../../Usage.ts"
+import { titleOf, wordsOf } from "./runTitle.ts"
 
 /** The facts of a run. Errors and cost are absent if the journal is too long to be read for a list. */
 export interface Facts {
-  /** The first words of its question. */
+  /** The first words of its question, as they were sent. */
   readonly words: string
+  /** The beginning of its title. */
+  readonly title: string
   /** Number of failed calls, plus the failure of the run. */
   readonly errors?: number | undefined
   readonly costUsd?: number | undefined
@@ -24,6 +26,7 @@ export interface Facts {
 interface Known {
   readonly revision: number
   readonly words: string
+  readonly title: string
   readonly errors: number
   readonly costUsd: number | undefined
   readonly tokens: number | undefined
@@ -32,8 +35,11 @@ interface Known {
 /** Maximum number of records that are read for one line of a list. */
 const most = 2_000
 const kept = 5_000
+/** The characters of the first words and of the title. */
+const length = 200
+const unreadable = "(the journal cannot be read)"
 
-const nothing: Known = { revision: 0, words: "", errors: 0, costUsd: undefined, tokens: undefined }
+const nothing: Known = { revision: 0, words: "", title: "", errors: 0, costUsd: undefined, tokens: undefined }
 
 /** Reads facts of the runs of a store. */
 export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Facts>) => {
@@ -45,7 +51,7 @@ export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Fa
     const records = isLong ? Stream.take(store.read(runId), 1) : store.read(runId, before.revision)
     return Stream.runFold(records, (): Known => before, add).pipe(
       Effect.map((facts): Facts => {
-        if (isLong) return { words: facts.words }
+        if (isLong) return { words: facts.words, title: facts.title }
         known.delete(runId)
         known.set(runId, facts)
         const [oldest] = known.keys()
@@ -53,7 +59,7 @@ export const make = (store: RunStoreShape): ((head: RunHead) => Effect.Effect<Fa
         return facts
       }),
       // A run with an unreadable journal is still listed; its own screen shows the problem.
-      Effect.orElseSucceed(() => ({ words: "(the journal cannot be read)" }))
+      Effect.orElseSucceed(() => ({ words: unreadable, title: unreadable }))
     )
   }
 }
@@ -63,8 +69,14 @@ const add = (known: Known, { delta, events, revision }: RunRecord): Known =>
 
 const count = (known: Known, event: PhaseEvent): Known => {
   switch (event.type) {
-    case "run_started":
-      return { ...known, words: wordsOf(event.messages) }
+    case "run_started": {
+      const asked = event.messages.at(-1)
+      return {
+        ...known,
+        words: wordsOf(asked).slice(0, length),
+        title: titleOf(event.agent, asked).slice(0, length)
+      }
+    }
     case "turn_prepared":
       return { ...known, costUsd: addCost(known.costUsd, event.spent?.costUsd) }
     case "model_completed":
@@ -85,9 +97,4 @@ const count = (known: Known, event: PhaseEvent): Known => {
     default:
       return known
   }
-}
-
-const wordsOf = (messages: ReadonlyArray<Message>): string => {
-  const texts = messages.at(-1)?.content.map((part) => (part.type === "text" ? part.text : "")) ?? []
-  return texts.join("").slice(0, 200)
 }

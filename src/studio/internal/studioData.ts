@@ -14,7 +14,7 @@ import { type RunFilter, type RunHead, RunStore, type RunStoreShape, statusWords
 import type { Facts } from "./runFacts.ts"
 
 /** A run in a list. */
-export interface RunLine extends Omit<RunHead, "lease">, Facts {}
+export interface RunLine extends Omit<RunHead, "lease">, Omit<Facts, "words"> {}
 
 /** A page of runs. `next` is absent on the last one. */
 export interface RunPage {
@@ -69,8 +69,8 @@ export const pageOf = Effect.fnUntraced(function* (
   const runs = yield* Effect.forEach(
     heads,
     (head) =>
-      Effect.map(factsOf(head), ({ costUsd, errors, tokens, words }) =>
-        lineOf(head, { costUsd, errors, tokens, words })
+      Effect.map(factsOf(head), ({ costUsd, errors, title, tokens }) =>
+        lineOf(head, { costUsd, errors, title, tokens })
       ),
     { concurrency: 8 }
   )
@@ -81,7 +81,7 @@ export const pageOf = Effect.fnUntraced(function* (
   }
 })
 
-const lineOf = ({ lease: _lease, ...head }: RunHead, facts: Facts): RunLine => ({ ...head, ...facts })
+const lineOf = ({ lease: _lease, ...head }: RunHead, facts: Omit<Facts, "words">): RunLine => ({ ...head, ...facts })
 
 /** A part of a journal. `damage` is the reason why the following records cannot be read. */
 export interface Records {
@@ -131,8 +131,10 @@ export interface WaitingQuestion extends OpenQuestion {
   /** When the run started, in milliseconds since the epoch. */
   readonly startedAt: number
   readonly since: number
-  /** The first words of what the user asked. */
+  /** The first words of what the user asked, as they were sent. */
   readonly asked: string
+  /** The title of the run that the user started. */
+  readonly title: string
 }
 
 /** Returns the runs that wait for a person, the oldest first. */
@@ -151,14 +153,15 @@ export const questions = Effect.fnUntraced(function* (
     (head) => {
       const { createdAt, revision, runId, updatedAt } = head
       return Effect.all([Effect.provideService(Kernel.questions(runId), RunStore, store), factsOf(head)]).pipe(
-        Effect.map(([list, { words }]) =>
+        Effect.map(([list, { title, words }]) =>
           list.map((one) => ({
             ...one,
             rootRunId: runId,
             revision,
             startedAt: createdAt,
             since: updatedAt,
-            asked: words
+            asked: words,
+            title
           }))
         ),
         Effect.catchTag("RunNotFound", () => Effect.succeed([]))

@@ -13,6 +13,8 @@ interface AgentLine {
   readonly description?: string | undefined
   readonly model: string
   readonly dialect: string
+  /** Questions to begin with. */
+  readonly starters?: ReadonlyArray<string> | undefined
 }
 
 /** The settings of the studio. */
@@ -34,11 +36,13 @@ interface Options {
   readonly scenarios: string | undefined
   readonly evaluations: string | undefined
   readonly models: Models
+  /** Questions to begin with, by the names of agents. */
+  readonly starters: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
 /** Returns the facts about the server. Skills are those of the registry in context and those of the agents. */
 export const infoOf = (
-  { evaluations, models, readOnly, scenarios }: Options,
+  { evaluations, models, readOnly, scenarios, starters }: Options,
   agents: ReadonlyArray<Runnable<unknown>>,
   registry: SkillRegistry["Service"] | undefined
 ): Effect.Effect<Info> =>
@@ -55,7 +59,9 @@ export const infoOf = (
         name,
         description,
         dialect,
-        model: typeof model === "string" ? model : model.id
+        model: typeof model === "string" ? model : model.id,
+        // A variant of an agent is asked what the agent is asked.
+        starters: starters[name] ?? starters[name.split("@")[0] ?? name]
       })),
       models: [...models.keys()],
       inputs: Object.fromEntries(skills.map(({ inputSchema, name }) => [name, inputSchema]))

@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { answer, type RunState } from "../../RunState.ts"
+import { wordsOf } from "../internal/runTitle.ts"
 import { DialogBox } from "./dialogBox.tsx"
-import { wordsOf } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { attempt, data } from "./pageStore.ts"
 import { say } from "./toasts.tsx"
@@ -40,7 +40,7 @@ const AddRowSheet = ({ onClose, shown }: { shown: RunState; onClose: () => void 
     <DialogBox label="Add to data set" onClose={onClose}>
       <h2>Add to data set</h2>
       <label class="field">
-        the data set, a new or an existing one
+        The data set, a new or an existing one
         <input
           list="data-sets"
           autoFocus
@@ -55,11 +55,11 @@ const AddRowSheet = ({ onClose, shown }: { shown: RunState; onClose: () => void 
         </datalist>
       </label>
       <label class="field">
-        the question
+        The question
         <textarea rows={2} value={input.value} onInput={(event) => (input.value = event.currentTarget.value)} />
       </label>
       <label class="field">
-        the right answer, which scorers compare; empty if none is expected
+        The right answer, which scorers compare; empty if none is expected
         <textarea rows={4} value={expected.value} onInput={(event) => (expected.value = event.currentTarget.value)} />
       </label>
       <p class="actions">

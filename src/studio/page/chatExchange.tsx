@@ -6,12 +6,13 @@ import { childRunId } from "../../Call.ts"
 import type { ChatRun, ChatTurn } from "../internal/guestRun.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
+import { wordsOf } from "../internal/runTitle.ts"
 import { ChatFoot } from "./chatFoot.tsx"
 import { ChatQuestion } from "./chatQuestion.tsx"
 import { QuestionCard } from "./questionCard.tsx"
 import { type Exchange, turnsOf } from "./chatStore.ts"
 import { type Spoken, spokenIn } from "./chatStream.ts"
-import { excerpt, json, named, wordsOf } from "./format.ts"
+import { excerpt, json, named } from "./format.ts"
 import { Json } from "./jsonText.tsx"
 import { Markdown } from "./markdown.tsx"
 import { isMedia, MediaParts } from "./mediaTab.tsx"
@@ -124,7 +125,7 @@ const Answer = ({ text }: { text: string | undefined }) =>
 const Thinking = ({ text }: { text: string }) =>
   text === "" ? null : (
     <details class="quiet">
-      <summary>thinking</summary>
+      <summary>Thinking</summary>
       <Markdown text={text} />
     </details>
   )

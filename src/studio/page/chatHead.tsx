@@ -1,11 +1,12 @@
 /** The head of a conversation: its name, and what can be done with it as a whole. */
 
 import { useSignal } from "@preact/signals"
+import { wordsOf } from "../internal/runTitle.ts"
 import { newChat } from "./chatBranches.ts"
 import { nameOf, readHistory } from "./chatHistory.tsx"
 import { exchanges } from "./chatStore.ts"
 import { DialogBox } from "./dialogBox.tsx"
-import { excerpt, wordsOf } from "./format.ts"
+import { excerpt } from "./format.ts"
 import { Icon, type IconName } from "./icons.tsx"
 import { attempt, canChange, data, go, guest } from "./pageStore.ts"
 import { say } from "./toasts.tsx"
@@ -75,7 +76,7 @@ const RenameSheet = ({ conversation, name, onClose }: SheetProps) => {
       <form onSubmit={submit}>
         <h2>Rename the conversation</h2>
         <label class="field">
-          name
+          Name
           <input
             autoFocus
             maxLength={200}

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals"
 import type { Message } from "../../Message.ts"
-import { wordsOf } from "./format.ts"
+import { wordsOf } from "../internal/runTitle.ts"
 import { Icon } from "./icons.tsx"
 import { isMedia, Preview } from "./mediaTab.tsx"
 

@@ -16,6 +16,7 @@ import {
   openConversation,
   send
 } from "./chatStore.ts"
+import { excerpt, sentence } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { attempt, canChange, go, guest, info, place } from "./pageStore.ts"
 
@@ -91,12 +92,14 @@ const Messages = ({ agent, conversation }: { agent: string; conversation: string
 }
 
 const Beginning = ({ agent, onAsk }: { agent: string; onAsk: (text: string) => void }) => {
-  if (guest.value === undefined) return <p class="empty">Ask {agent} something.</p>
+  const line = info.value.agents.find(({ name }) => name === agent)
+  const starters = guest.value?.starters ?? line?.starters ?? []
   return (
     <div class="empty">
-      <h2>How can I help?</h2>
+      <h2>{guest.value === undefined ? sentence(baseOf(agent)) : "How can I help?"}</h2>
+      {line?.description !== undefined && <p>{excerpt(line.description, 240)}</p>}
       <p class="starters">
-        {guest.value.starters.map((text) => (
+        {starters.map((text) => (
           <button key={text} onClick={() => onAsk(text)}>
             {text}
           </button>
@@ -152,9 +155,9 @@ const Settings = ({ agent }: { agent: string }) => {
   const dialects = family.filter(({ model }) => model === chosen.model).map(({ dialect }) => dialect)
   return (
     <>
-      {choice("agent", baseOf(chosen.name), names, (name) => go(newChat(name)))}
-      {choice("model", chosen.model, models, (model) => pick(model, chosen.dialect))}
-      {choice("dialect", chosen.dialect, dialects, (dialect) => pick(chosen.model, dialect))}
+      {choice("Agent", baseOf(chosen.name), names, (name) => go(newChat(name)))}
+      {choice("Model", chosen.model, models, (model) => pick(model, chosen.dialect))}
+      {choice("Dialect", chosen.dialect, dialects, (dialect) => pick(chosen.model, dialect))}
     </>
   )
 }

@@ -3,10 +3,11 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import type { RunState } from "../../RunState.ts"
+import { titleOf } from "../internal/runTitle.ts"
 import { FactRow, Side } from "./compareCells.tsx"
 import { CompareTable } from "./compareTable.tsx"
 import { factsOf, isSame, type Section, sectionsOf } from "./comparison.ts"
-import { excerpt, wordsOf } from "./format.ts"
+import { excerpt } from "./format.ts"
 import { attempt, runAddress } from "./pageStore.ts"
 import { readState } from "./readState.ts"
 import { SkeletonScreen } from "./skeleton.tsx"
@@ -37,15 +38,20 @@ export const CompareView = ({ runIds }: { runIds: ReadonlyArray<string> }) => {
 
 const Columns = ({ states }: { states: ReadonlyArray<RunState> }) => (
   <>
-    <div class="abreast heads">
-      {states.map((state) => (
-        <a key={state.runId} href={runAddress(state.runId)}>
-          {excerpt(wordsOf(state.input.at(-1)), 120) || state.agent}
-          <small>{state.runId}</small>
-        </a>
-      ))}
-    </div>
-    <table class="experiments">
+    <table class="facts">
+      <thead>
+        <tr>
+          <td />
+          {states.map((state) => (
+            <th key={state.runId} scope="col">
+              <a href={runAddress(state.runId)}>
+                {excerpt(titleOf(state.agent, state.input.at(-1)), 120) || state.agent}
+              </a>
+              <small>{state.runId}</small>
+            </th>
+          ))}
+        </tr>
+      </thead>
       <tbody>
         {factsOf(states).map((fact) => (
           <FactRow key={fact.title} fact={fact} />

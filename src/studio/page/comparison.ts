@@ -3,7 +3,8 @@
 import type { CallResult } from "../../Call.ts"
 import { answer, type RunState, type Turn } from "../../RunState.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
-import { cost, duration, json, named, sentence, wordsOf } from "./format.ts"
+import { wordsOf } from "../internal/runTitle.ts"
+import { cost, duration, json, named, sentence } from "./format.ts"
 import { saidIn } from "../internal/saidIn.ts"
 
 /** A part of each run, in the order of the runs. A run that ended before has none. */

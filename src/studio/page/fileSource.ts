@@ -3,7 +3,7 @@
 import { advance, type RunRecord, type RunState } from "../../RunState.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import type { RunLine } from "../internal/studioData.ts"
-import { wordsOf } from "./format.ts"
+import { titleOf } from "../internal/runTitle.ts"
 import { rowsOf } from "./rows.ts"
 import type { Source } from "./source.ts"
 
@@ -98,7 +98,7 @@ const lineOf = (records: ReadonlyArray<RunRecord>): RunLine => {
     createdAt,
     updatedAt,
     turns: state.turns.length,
-    words: wordsOf(state.input.at(-1)).slice(0, 200),
+    title: titleOf(agent, state.input.at(-1)).slice(0, 200),
     errors,
     costUsd: state.costUsd,
     tokens: state.unreportedTurns > 0 ? undefined : state.usage.inputTokens + state.usage.outputTokens,

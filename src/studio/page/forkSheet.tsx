@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals"
 import type { CallResult } from "../../Call.ts"
 import type { RunState } from "../../RunState.ts"
+import { wordsOf } from "../internal/runTitle.ts"
 import { DialogBox } from "./dialogBox.tsx"
-import { wordsOf } from "./format.ts"
 import { Icon } from "./icons.tsx"
 import { revision, state } from "./openRun.ts"
 import { attempt, data, go, runAddress } from "./pageStore.ts"
@@ -54,7 +54,7 @@ const ForkSheet = ({ onClose, shown }: { shown: RunState; onClose: () => void })
         <b class="again">{calls.join(", ")}</b>
       </p>
       <label class="field">
-        the question
+        The question
         <textarea
           rows={2}
           autoFocus
@@ -64,7 +64,7 @@ const ForkSheet = ({ onClose, shown }: { shown: RunState; onClose: () => void })
       </label>
       {finished.map((result) => (
         <label key={result.callId} class="field">
-          the result of {result.name}
+          The result of {result.name}
           <textarea
             rows={2}
             value={results.value[result.callId] ?? result.error?.message ?? textOf(result)}

@@ -1,6 +1,5 @@
 /** Formats numbers, times and statuses. */
 
-import type { Message } from "../../Message.ts"
 import type { RunStatus } from "../../RunStore.ts"
 import type { Usage } from "../../Usage.ts"
 import { waitReason } from "../FailureCause.ts"
@@ -36,10 +35,6 @@ const grouped = (count: number): string => count.toLocaleString("en")
 export const short = (count: number): string => new Intl.NumberFormat("en", { notation: "compact" }).format(count)
 
 export const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`
-
-/** Returns the texts of a message. */
-export const wordsOf = (message: Message | undefined): string =>
-  message?.content.map((part) => (part.type === "text" ? part.text : "")).join("") ?? ""
 
 /** Returns the start of a text on one line. */
 export const excerpt = (text: string, length = 80): string => {

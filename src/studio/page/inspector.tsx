@@ -29,7 +29,7 @@ export const Inspector = () => {
       ))}
       {Object.keys(delta).length > 0 && (
         <details open>
-          <summary>changes</summary>
+          <summary>Changes</summary>
           <Json value={delta} />
         </details>
       )}

@@ -22,7 +22,7 @@ export const KeyList = () => (
     <p>
       <label>
         <input type="checkbox" checked={hasKeys.value} onChange={(event) => setKeys(event.currentTarget.checked)} />{" "}
-        single keys act
+        Single keys act
       </label>
     </p>
     <button onClick={close}>Close</button>

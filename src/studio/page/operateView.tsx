@@ -186,7 +186,7 @@ const PruneBox = ({ after, filter: { agent, tenant }, onClose }: Acting & { read
         back.
       </p>
       <label class="field">
-        status
+        Status
         <select value={status.value} onChange={(event) => (status.value = event.currentTarget.value)}>
           {statuses.map((name) => (
             <option key={name} value={name}>
@@ -196,7 +196,7 @@ const PruneBox = ({ after, filter: { agent, tenant }, onClose }: Acting & { read
         </select>
       </label>
       <label class="field">
-        unchanged for days
+        Unchanged for days
         <input type="number" min="0" value={days.value} onInput={(event) => (days.value = event.currentTarget.value)} />
       </label>
       <p class="actions">

@@ -111,7 +111,7 @@ const sums: ReadonlyArray<readonly [name: string, draw: (sums: Sums) => string]>
 const Spent = ({ sums: found }: { sums: Sums }) => (
   <div class="figures">
     {sums.map(([name, draw]) => (
-      <div key={name} class="figure" title="of the runs that have ended">
+      <div key={name} class="figure" title="Of the runs that have ended">
         <b>{draw(found)}</b>
         <span>{name}</span>
       </div>

@@ -117,7 +117,7 @@ interface ModelProps {
 const ModelChoice = ({ before, chosen, onChoose }: ModelProps) => {
   const { models } = info.value
   return (
-    <label title={models.length === 0 ? "this server offers no other model" : ""}>
+    <label title={models.length === 0 ? "This server offers no other model" : ""}>
       Model{" "}
       <select value={chosen} disabled={models.length === 0} onChange={(event) => onChoose(event.currentTarget.value)}>
         <option value="">{`${before} (as before)`}</option>
@@ -139,7 +139,7 @@ const Temperature = ({ onInput, value }: { value: string; onInput: (value: strin
       min="0"
       max="2"
       step="0.1"
-      placeholder="same"
+      placeholder="Same"
       value={value}
       onInput={(event) => onInput(event.currentTarget.value)}
     />

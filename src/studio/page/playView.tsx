@@ -33,7 +33,7 @@ export const PlayView = ({ runId }: { runId: string }) => {
         <h1>Playground</h1>
         <a href={runAddress(runId)}>{runId}</a>
         <label>
-          turn{" "}
+          Turn{" "}
           <select value={revision} onChange={(event) => setQuery("rev", event.currentTarget.value)}>
             {turns.map((turn, index) => (
               <option key={turn} value={turn}>

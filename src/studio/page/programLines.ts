@@ -4,6 +4,7 @@ import type { Call, CallResult } from "../../Call.ts"
 import { isRecord } from "../../kit/json.ts"
 import { unfenced } from "../../kit/text.ts"
 import type { RunState, Turn } from "../../RunState.ts"
+import { fieldsOf, wordsOf } from "../internal/runTitle.ts"
 
 /** A call that was made, and its result if it has one. */
 export interface MadeCall {
@@ -22,24 +23,13 @@ export interface ShownProgram {
 export const programOf = (shown: RunState): ShownProgram | undefined => {
   const turns = shown.currentTurn === undefined ? shown.turns : [...shown.turns, shown.currentTurn]
   if (!turns.some(({ model }) => model?.startsWith("program/") === true)) return undefined
-  const source = fieldsIn(shown.input[shown.history])["code"]
+  const source = fieldsOf(wordsOf(shown.input[shown.history]))?.["code"]
   if (typeof source !== "string") return undefined
   const calls = new Map<number, ReadonlyArray<MadeCall>>()
   for (const turn of turns) {
     for (const [line, made] of madeIn(turn)) calls.set(line, [...(calls.get(line) ?? []), made])
   }
   return { source: unfenced(source), calls, failure: failureOf(shown) }
-}
-
-/** Reads the first text of a message as a JSON object. */
-const fieldsIn = (message: Turn["message"]): Record<string, unknown> => {
-  const first = message?.content.find(({ type }) => type === "text")
-  try {
-    const value: unknown = JSON.parse(first?.type === "text" ? first.text : "")
-    return isRecord(value) ? value : {}
-  } catch {
-    return {}
-  }
 }
 
 /** Returns the lines of the calls of a reply, in their order. */

@@ -4,7 +4,7 @@ import { type CallResult, textOf } from "../../Call.ts"
 import type { Message } from "../../Message.ts"
 import type { RunState, Turn } from "../../RunState.ts"
 import type { Fork } from "../internal/forkEdits.ts"
-import { wordsOf } from "./format.ts"
+import { wordsOf } from "../internal/runTitle.ts"
 
 export interface PromptPart {
   readonly kind: "question" | "message" | "result"

@@ -91,7 +91,7 @@ const AskedForm = ({ asked, onGive }: { asked: Asked; onGive: (given: ReturnType
   return (
     <>
       <SchemaForm
-        legend="your answer"
+        legend="Your answer"
         schema={asked.schema}
         value={given.value}
         onChange={(changed) => (given.value = changed)}
@@ -121,8 +121,8 @@ const Input = ({ asked, value }: { value: unknown; asked: string }) => {
       {guest.value === undefined && <p class="quiet">{counted(text.length, "character")}</p>}
       {marks > 0 && (
         <p class="error" role="alert">
-          {counted(marks, "place")} of this input {marks === 1 ? "holds" : "hold"} characters that cannot be seen or
-          that imitate others: marked above.
+          This input contains invisible characters, or letters that look like others. They are marked above, in{" "}
+          {counted(marks, "place")}.
         </p>
       )}
       {twins([asked, text]).map((words) => (
@@ -168,8 +168,8 @@ const Decisions = (props: DecisionsProps) => {
         Deny
       </button>
       <input
-        aria-label="Reason of a denial"
-        placeholder="reason of a denial"
+        aria-label="Reason for denying"
+        placeholder="Reason for denying"
         value={why.value}
         onInput={(event) => (why.value = event.currentTarget.value)}
       />

@@ -14,11 +14,11 @@ interface Props {
 }
 
 export const QuestionDetail = ({ equal, question }: Props) => {
-  const { agents, answerBy, answerers, asked, rootRunId, runId, since } = question
+  const { agents, answerBy, answerers, asked, rootRunId, runId, since, title } = question
   return (
     <article class="question">
       <a href={runAddress(runId)}>{agents.join(" › ")}</a>
-      <blockquote>{asked}</blockquote>
+      <blockquote>{title}</blockquote>
       {(answerBy !== undefined || answerers !== undefined) && (
         <p class="quiet">
           {answerBy !== undefined && `Declined in ${duration(Math.max(0, answerBy - Date.now()))}. `}
@@ -46,9 +46,9 @@ const EqualCalls = ({ equal }: { equal: ReadonlyArray<WaitingQuestion> }) => {
       <details>
         <summary>{equal.length} calls of this skill wait with the same input</summary>
         <ul>
-          {equal.map(({ asked, callId, runId }) => (
+          {equal.map(({ callId, runId, title }) => (
             <li key={callId}>
-              <a href={runAddress(runId)}>{asked}</a>
+              <a href={runAddress(runId)}>{title}</a>
             </li>
           ))}
         </ul>

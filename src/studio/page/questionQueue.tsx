@@ -23,7 +23,7 @@ export const QuestionQueue = () => (
 )
 
 const Row = ({ question }: { question: WaitingQuestion }) => {
-  const { agents, asked, callId, name, since } = question
+  const { agents, callId, name, since, title } = question
   const decision = made.value.get(callId)?.decision
   const isChosen = chosen.value?.callId === callId
   return (
@@ -40,7 +40,7 @@ const Row = ({ question }: { question: WaitingQuestion }) => {
           <b>{name}</b>
           <small>{decision === undefined ? ago(since) : sentence(wordOf(decision))}</small>
         </span>
-        <span class="words">{asked}</span>
+        <span class="words">{title}</span>
         <small>{agents.join(" › ")}</small>
       </button>
     </li>

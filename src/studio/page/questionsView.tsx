@@ -40,7 +40,7 @@ const Signature = () => (
     Decided by
     <input
       value={person.value}
-      placeholder="your name"
+      placeholder="Your name"
       autocomplete="name"
       maxLength={60}
       onInput={(event) => setPerson(event.currentTarget.value)}

@@ -30,11 +30,11 @@ export const columns: ReadonlyArray<Column> = [
   },
   {
     id: "input",
-    value: ({ words }) => words,
+    value: ({ title }) => title,
     draw: (line) => (
       <>
         <a data-row data-run={line.runId} href={runAddress(line.runId)}>
-          {excerpt(line.words, 120) || line.runId}
+          {excerpt(line.title, 120) || line.runId}
         </a>
         <em>{reasonOf(line.status)}</em>
       </>

@@ -3,9 +3,10 @@
 import type { RunState } from "../../RunState.ts"
 import { statusOf } from "../../store-kit/StoreRules.ts"
 import { causeOf, ofDamage } from "../FailureCause.ts"
+import { titleOf } from "../internal/runTitle.ts"
 import { family } from "./familyRuns.ts"
 import { compareAddress } from "./compareView.tsx"
-import { cost, counted, duration, excerpt, sentence, wordsOf } from "./format.ts"
+import { cost, counted, duration, excerpt, sentence } from "./format.ts"
 import { revision, run, setRevision, state } from "./openRun.ts"
 import { runAddress, setQuery } from "./pageStore.ts"
 import { RunActions } from "./runActions.tsx"
@@ -33,7 +34,7 @@ export const RunHeading = () => {
           )}
         </p>
         <h1>
-          {excerpt(wordsOf(shown.input.at(-1)), 120) || shown.agent} <StatusChip status={status.type} />
+          {excerpt(titleOf(shown.agent, shown.input.at(-1)), 120) || shown.agent} <StatusChip status={status.type} />
         </h1>
         <Facts shown={shown} />
       </div>

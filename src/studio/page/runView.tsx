@@ -1,8 +1,8 @@
 /** A run at a revision: its heading, questions, tree, tabs, and the bar that replays it. */
 
 import { useEffect } from "preact/hooks"
+import { wordsOf } from "../internal/runTitle.ts"
 import { FilmStrip } from "./filmStrip.tsx"
-import { wordsOf } from "./format.ts"
 import { closeRun, openRun, problem, revision, run, said, state } from "./openRun.ts"
 import { setQuery, tab, tabs } from "./pageStore.ts"
 import { QuestionCard } from "./questionCard.tsx"

@@ -180,7 +180,7 @@ const Row = ({ line }: { line: RunLine }) => (
     <td>
       <input
         type="checkbox"
-        aria-label={`Select ${line.words.slice(0, 40) || line.runId}`}
+        aria-label={`Select ${line.title.slice(0, 40) || line.runId}`}
         checked={selected.value.has(line.runId)}
         onChange={() => toggle(line.runId)}
       />

@@ -65,7 +65,7 @@ export const ViewMenu = () => (
     <form class="view" onSubmit={save}>
       <input
         aria-label="Name of this view"
-        placeholder="name of this view"
+        placeholder="Name of this view"
         maxLength={80}
         value={name.value}
         onInput={(event) => (name.value = event.currentTarget.value)}

@@ -15,7 +15,7 @@ interface Props {
 export const isFields = (value: unknown): value is Values =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-export const SchemaForm = ({ legend = "changed input", onChange, schema, value }: Props) => {
+export const SchemaForm = ({ legend = "Changed input", onChange, schema, value }: Props) => {
   const properties = isFields(schema) && isFields(schema["properties"]) ? schema["properties"] : {}
   const required = isFields(schema) && Array.isArray(schema["required"]) ? schema["required"] : []
   const names = [...new Set([...Object.keys(properties), ...Object.keys(value)])]

@@ -83,7 +83,7 @@ const Labels = ({ chosen, known }: { known: ReadonlyArray<string>; chosen: Signa
       ))}
       <input
         aria-label="New label"
-        placeholder="new label, then Enter"
+        placeholder="New label, then Enter"
         maxLength={64}
         value={typed.value}
         onInput={(event) => (typed.value = event.currentTarget.value)}

@@ -31,7 +31,7 @@ export const SentPrompt = ({ shown }: { shown: RunState }) => {
       </p>
       {shown.system !== null && (
         <details>
-          <summary>system</summary>
+          <summary>System</summary>
           <pre>{shown.system}</pre>
         </details>
       )}
@@ -54,7 +54,7 @@ const MessageBox = ({ isNew, message }: { message: Message; isNew: boolean }) =>
         <pre key={index}>{part.text}</pre>
       ) : part.type === "thinking" ? (
         <details key={index}>
-          <summary>thinking</summary>
+          <summary>Thinking</summary>
           <pre>{part.content}</pre>
         </details>
       ) : part.type === "source" ? null : (

@@ -6,7 +6,7 @@ export const SourceList = ({ content }: { content: ReadonlyArray<Content> }) => 
   const sources = content.filter((part) => part.type === "source")
   if (sources.length === 0) return null
   return (
-    <ul class="sources" aria-label="sources">
+    <ul class="sources" aria-label="Sources">
       {sources.map(({ quote, title, url }, index) => (
         <li key={index} title={quote}>
           {url === undefined ? (

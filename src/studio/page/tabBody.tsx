@@ -41,7 +41,7 @@ const EventsTab = () => {
         data-filter
         type="search"
         aria-label="Filter events"
-        placeholder="filter: a type or words   ( / )"
+        placeholder="Filter: a type or words   ( / )"
         value={eventFilter.value}
         onInput={(event) => (eventFilter.value = event.currentTarget.value)}
       />

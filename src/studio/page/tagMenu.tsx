@@ -38,7 +38,7 @@ export const TagMenu = ({ lines }: { lines: ReadonlyArray<RunLine> }) => {
       <form class="view" onSubmit={add}>
         <input
           aria-label="New tag"
-          placeholder="new tag"
+          placeholder="New tag"
           maxLength={64}
           value={typed.value}
           onInput={(event) => (typed.value = event.currentTarget.value)}
