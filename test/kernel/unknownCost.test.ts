@@ -65,7 +65,7 @@ describe("a run of a model whose price is zero", () => {
       const { events } = yield* told(agentOf(free), "go", { provider: provider(), runId: "r" })
       assert.strictEqual(of(events, "model_completed")[0]?.costUsd, 0)
       assert.strictEqual((yield* stateOf("r")).costUsd, 0)
-      assert.strictEqual(cost(0), "$0.0000")
+      assert.strictEqual(cost(0), "$0")
       const fold = new UiFold({ urlOf: (id) => id })
       assert.include(JSON.stringify(events.flatMap((event) => fold.push(event))), '"costUsd":0')
     }).pipe(Effect.provide(kernel()))
