@@ -37,6 +37,12 @@ export interface KernelParts {
   readonly media?: LayerOf<MediaStore.MediaStore> | undefined
 }
 
+/**
+ * Types of the parts of a kernel.
+ *
+ * @category models
+ * @since 0.1.0
+ */
 export declare namespace KernelParts {
   /** The errors with which the layer of a kernel fails. */
   type Errors<P extends KernelParts> = Layer.Error<LayersOf<P>> | ConflictOf<P["skills"] | P["protocols"]>
