@@ -13,7 +13,7 @@ import * as Redacted from "effect/Redacted"
 import type { StoreError } from "../KernelError.ts"
 import * as MediaStore from "../MediaStore.ts"
 import * as RunStore from "../RunStore.ts"
-import { type CommandFailed, orUsage, usage } from "./exit.ts"
+import { type CommandFailed, asFailure, orUsage, usage } from "./exit.ts"
 import { excerpt } from "./terminalText.ts"
 
 /** The runs of a store, and the media of its runs. */
@@ -62,6 +62,15 @@ const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word :
 
 /** Opens an existing store. */
 export const openExisting = (text: string) => open(text, "")
+
+/** Opens an existing store for an effect on its runs, whose failure ends the command. */
+export const onRuns = Effect.fnUntraced(function* <A, E extends { readonly _tag: string; readonly message: string }, R>(
+  text: string,
+  effect: Effect.Effect<A, E, R>
+) {
+  const { runs } = yield* openExisting(text)
+  return yield* effect.pipe(Effect.mapError(asFailure), Effect.provide(runs))
+})
 
 /** Opens a store. A file and its folder are created on first use. */
 export const openOrCreate = (text: string) => open(text)

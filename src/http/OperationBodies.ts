@@ -90,7 +90,7 @@ const target = {
 export const Target = Schema.Struct(target)
 
 /**
- * What is drained, and why.
+ * Drains a target, for a reason.
  *
  * @category schemas
  * @since 0.1.0

@@ -1,8 +1,8 @@
 /**
  * Polls a store for runs that need somebody: runs without a live lease, and runs whose questions are late.
  *
- * Queries for unclaimed runs alternate between the next page of the oldest runs and the page of the newest. Thousands of
- * runs that nobody can continue therefore neither cost much nor hide a new run.
+ * Queries for unclaimed runs alternate between the next page of the oldest runs and the page of the newest. So thousands
+ * of runs that nobody can continue cost little, and a new run is found behind them.
  *
  * @since 0.1.0
  */

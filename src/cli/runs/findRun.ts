@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { RunHead } from "../../RunStore.ts"
 import { RunStore } from "../../RunStore.ts"
-import { asFailure, Codes, CommandFailed, usage } from "../exit.ts"
+import { Codes, CommandFailed, usage } from "../exit.ts"
 import * as Store from "../storeFlag.ts"
 import * as Text from "../terminalText.ts"
 
@@ -22,9 +22,7 @@ export const inStore = Effect.fnUntraced(function* <
   E extends { readonly _tag: string; readonly message: string },
   R
 >(target: Target, use: (id: string) => Effect.Effect<A, E, R>) {
-  const store = yield* Store.openExisting(target.store)
-  const found = Effect.flatMap(Effect.mapError(find(target.id), asFailure), (id) => Effect.mapError(use(id), asFailure))
-  return yield* Effect.provide(found, store.runs)
+  return yield* Store.onRuns(target.store, Effect.flatMap(find(target.id), use))
 })
 
 /**

@@ -30,8 +30,7 @@ interface Listed extends Runs.RunHead {
 export const list = Effect.fnUntraced(function* (options: ListFlags) {
   const { agentName, labels, limit, model, search, status, tag, tenant } = options
   const screen = yield* Screen
-  const store = yield* Store.openExisting(options.store)
-  yield* Effect.gen(function* () {
+  const page = Effect.gen(function* () {
     const runs = yield* Runs.RunStore
     const last = options.after === undefined ? undefined : yield* runs.head(yield* find(options.after))
     const heads = yield* runs.list({
@@ -52,7 +51,8 @@ export const list = Effect.fnUntraced(function* (options: ListFlags) {
     screen.out(yield* tableOf(listed, screen.answers))
     const end = heads.length > limit ? listed.at(-1) : undefined
     if (end !== undefined) screen.progress(`more: ${yield* Store.command(words(options, end.runId), options.store)}\n`)
-  }).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+  })
+  yield* Store.onRuns(options.store, page)
 })
 
 const listedOf = Effect.fnUntraced(function* (head: Runs.RunHead): Effect.fn.Return<Listed, never, Runs.RunStore> {

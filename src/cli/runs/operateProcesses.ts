@@ -5,9 +5,8 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Processes from "../../Processes.ts"
-import type { RunStore } from "../../RunStore.ts"
 import type { DrainFlags, ListFlags, TargetFlags } from "../commands/processesFlags.ts"
-import { asFailure, failed, usage } from "../exit.ts"
+import { failed, usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import { type Column, table } from "../table.ts"
@@ -16,7 +15,7 @@ import { ageOf } from "./listRuns.ts"
 
 /** Prints processes, each as a line or as JSON, and the drains that hold for all of them. */
 export const list = ({ agentName: agent, json, store, version }: ListFlags) =>
-  onStore(
+  Store.onRuns(
     store,
     Effect.gen(function* () {
       yield* printed(yield* Processes.list({ agent, version }), json)
@@ -29,7 +28,7 @@ export const list = ({ agentName: agent, json, store, version }: ListFlags) =>
 /** Drains processes, waits until they have handed their runs on, and prints them. */
 export const drain = Effect.fnUntraced(function* ({ by, reason, ...flags }: DrainFlags) {
   const target = yield* targetOf(flags)
-  yield* onStore(
+  yield* Store.onRuns(
     flags.store,
     Effect.gen(function* () {
       yield* Processes.drain(target, { by, reason })
@@ -44,7 +43,7 @@ export const drain = Effect.fnUntraced(function* ({ by, reason, ...flags }: Drai
 /** Ends a drain, and prints its processes. */
 export const undrain = Effect.fnUntraced(function* (flags: TargetFlags) {
   const target = yield* targetOf(flags)
-  yield* onStore(
+  yield* Store.onRuns(
     flags.store,
     Effect.andThen(
       Processes.undrain(target),
@@ -103,11 +102,3 @@ const whyText = ({ by, reason }: Processes.Drain): string =>
         .filter((word) => word !== undefined)
         .map(Text.flat)
         .join(": ")}`
-
-const onStore = Effect.fnUntraced(function* <A, E extends { readonly _tag: string; readonly message: string }, R>(
-  flag: string,
-  effect: Effect.Effect<A, E, RunStore | R>
-) {
-  const store = yield* Store.openExisting(flag)
-  return yield* effect.pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
-})

@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import type { RunStore } from "../../RunStore.ts"
 import * as Schedules from "../../Schedules.ts"
 import type { ListFlags, OneFlags, PauseFlags } from "../commands/schedulesFlags.ts"
-import { asFailure } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import { type Column, table } from "../table.ts"
@@ -18,7 +17,7 @@ import { ageOf } from "./listRuns.ts"
 export const list = Effect.fnUntraced(function* ({ agentName, json, store, tenant }: ListFlags) {
   const screen = yield* Screen
   const now = yield* Clock.currentTimeMillis
-  const all = yield* onStore(store, Schedules.list({ agent: agentName, tenant }))
+  const all = yield* Store.onRuns(store, Schedules.list({ agent: agentName, tenant }))
   if (json) return screen.out(all.map((schedule) => `${Text.json(schedule)}\n`).join(""))
   if (all.length === 0) return screen.progress("no schedules found\n")
   const columns: ReadonlyArray<Column<Schedules.Schedule>> = [
@@ -54,7 +53,7 @@ export const remove = (flags: OneFlags) => changed(flags, "removed", Schedules.r
 /** Starts a run of a schedule, and prints its id. */
 export const run = Effect.fnUntraced(function* ({ json, name, store }: OneFlags) {
   const screen = yield* Screen
-  const runId = yield* onStore(store, Schedules.run(name))
+  const runId = yield* Store.onRuns(store, Schedules.run(name))
   screen.out(json ? `${Text.json({ name, runId })}\n` : `${Text.flat(runId)}\n`)
 })
 
@@ -64,14 +63,6 @@ const changed = Effect.fnUntraced(function* <E extends { readonly _tag: string; 
   change: Effect.Effect<void, E, RunStore>
 ) {
   const screen = yield* Screen
-  yield* onStore(store, change)
+  yield* Store.onRuns(store, change)
   screen.out(json ? `${Text.json({ name, done })}\n` : `${done}  ${Text.flat(name)}\n`)
-})
-
-const onStore = Effect.fnUntraced(function* <A, E extends { readonly _tag: string; readonly message: string }>(
-  flag: string,
-  effect: Effect.Effect<A, E, RunStore>
-) {
-  const store = yield* Store.openExisting(flag)
-  return yield* effect.pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
 })

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Operations from "../../Operations.ts"
 import { waitReason } from "../../studio/FailureCause.ts"
 import type { OpsFlags } from "../commands/opsFlags.ts"
-import { asFailure, usage } from "../exit.ts"
+import { usage } from "../exit.ts"
 import { Screen } from "../screen.ts"
 import * as Store from "../storeFlag.ts"
 import { type Column, table } from "../table.ts"
@@ -21,12 +21,12 @@ export const overview = Effect.fnUntraced(function* (flags: OpsFlags) {
   const filter = { agent, tenant, version }
   if (flags.retry && need === undefined)
     return yield* usage("--retry needs --need, so that it repeats only what it should")
-  const store = yield* Store.openExisting(flags.store)
-  yield* (
+  yield* Store.onRuns(
+    flags.store,
     flags.retry && need !== undefined
       ? requeued({ ...filter, need }, flags.json)
       : counted({ ...filter, need }, flags.json)
-  ).pipe(Effect.mapError(asFailure), Effect.provide(store.runs))
+  )
 })
 
 const requeued = Effect.fnUntraced(function* (filter: Parameters<typeof Operations.requeue>[0], json: boolean) {

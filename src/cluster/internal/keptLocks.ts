@@ -22,7 +22,7 @@ export interface LockTimes {
   readonly interval: number
 }
 
-/** Wraps the storage of locks. Renewals that nobody waits for end with the scope. */
+/** Wraps the storage of locks. A renewal that is late goes on in the background, and is interrupted with the scope. */
 export const make = Effect.fnUntraced(function* (
   storage: RunnerStorage["Service"],
   { expiration, interval }: LockTimes

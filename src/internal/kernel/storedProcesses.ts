@@ -47,7 +47,7 @@ const drain = lazily(() =>
 )
 
 /**
- * What is drained, since when, by whom, and why.
+ * An order to drain a target, with its time, its author and its reason.
  *
  * @category models
  * @since 0.1.0

@@ -122,7 +122,7 @@ const keptIn = (message: Message | undefined): unknown => {
 
 type Parts = Arr.NonEmptyReadonlyArray<StreamPart>
 
-/** Keeps facts in the reply as a vendor keeps its signature: stored with the turn, and shown to nobody. */
+/** Stores facts in the reply as the signature of its thinking, which is not shown. */
 const kept = (facts: JsonObject): StreamPart => ({ type: "reasoning-end", id: "0", metadata: { program: facts } })
 
 const textParts = (value: string): Parts => [

@@ -16,7 +16,7 @@ import * as Stored from "../kernel/storedProcesses.ts"
 import type { Holder } from "./lease.ts"
 import * as RestingPolls from "./restingPolls.ts"
 
-/** What is drained of a process, and the runs that it has. */
+/** The drained agents of a process, and the runs that it has. */
 export interface Drains {
   /** Returns whether an agent is drained. Synchronous. */
   readonly has: (agent: string) => boolean
